@@ -1,0 +1,112 @@
+"""Fixtures for all tests: the servers that they need, and the rule about skipped tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import django
+import pytest
+from django.db import connections
+
+from tests.servers import MemcachedServer, RedisServer, Server, ValkeyServer, find_valkey
+
+AnyServer = TypeVar("AnyServer", bound=Server)
+StartServer = Callable[[str], Any]
+
+NO_SKIPS = os.environ.get("RATELIMITS_NO_SKIPS") == "1"
+SERVERS: dict[str, tuple[type[Server], Callable[[], str | None]]] = {
+    "redis": (RedisServer, lambda: shutil.which("redis-server")),
+    "valkey": (ValkeyServer, find_valkey),
+    "memcached": (MemcachedServer, lambda: shutil.which("memcached")),
+}
+
+
+@pytest.fixture(scope="session")
+def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartServer]:
+    """Starts each server when the first test asks for it, and ends them all."""
+    running: dict[str, Server] = {}
+
+    def start(name: str) -> Server:
+        if name not in running:
+            kind, find = SERVERS[name]
+            binary = find()
+            if binary is None:
+                pytest.skip(f"{name} is not installed")
+            running[name] = kind(binary, tmp_path_factory.mktemp(name))
+        return running[name]
+
+    yield start
+    for server in running.values():
+        server.kill()
+
+
+def lend(server: AnyServer) -> Iterator[AnyServer]:
+    """One server lives as long as the session, but each test finds it empty and awake."""
+    server.recover()
+    yield server
+    server.recover()
+
+
+@pytest.fixture
+def redis_server(start_server: StartServer) -> Iterator[RedisServer]:
+    yield from lend(start_server("redis"))
+
+
+@pytest.fixture
+def valkey_server(start_server: StartServer) -> Iterator[ValkeyServer]:
+    yield from lend(start_server("valkey"))
+
+
+@pytest.fixture(params=["redis", "valkey"])
+def redis_like(request: pytest.FixtureRequest, start_server: StartServer) -> Iterator[RedisServer]:
+    """The test runs once with Redis and once with Valkey."""
+    yield from lend(start_server(request.param))
+
+
+@pytest.fixture
+def memcached_server(start_server: StartServer) -> Iterator[MemcachedServer]:
+    yield from lend(start_server("memcached"))
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A file instead of memory, so that threads and other processes see what a test committed."""
+    path = tmp_path_factory.mktemp("database") / "tests.sqlite3"
+    connections["default"].settings_dict["TEST"]["NAME"] = str(path)
+
+
+# What each test must find fresh (the limiter's own state) is reset by an autouse fixture here.
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, rather than skip, what cannot exist on an older Python or Django."""
+    present = {"min_python": sys.version_info[:2], "min_django": django.VERSION[:2]}
+    too_new = [
+        item
+        for item in items
+        if any(
+            mark.args > present[mark.name] for mark in item.iter_markers() if mark.name in present
+        )
+    ]
+    if too_new:
+        config.hook.pytest_deselected(items=too_new)
+        items[:] = [item for item in items if item not in too_new]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = len(terminalreporter.stats.get("skipped", []))
+    if NO_SKIPS and skipped:
+        terminalreporter.section("skipped tests are failures here (RATELIMITS_NO_SKIPS)", red=True)
+        for report in terminalreporter.stats["skipped"]:
+            terminalreporter.line(f"SKIPPED {report.nodeid}: {report.longrepr[2]}", red=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if NO_SKIPS and exitstatus == 0 and reporter is not None and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
