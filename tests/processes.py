@@ -36,7 +36,7 @@ def run_processes(
     """Call target(index, *args) in each of count processes, and return what they returned."""
     variables = {**os.environ, **child_environment(settings or {}), **(env or {})}
     workers = [Worker(target, index, args, variables) for index in range(count)]
-    watchdog = threading.Timer(timeout, lambda: [worker.process.kill() for worker in workers])
+    watchdog = threading.Timer(timeout, kill, [workers])
     watchdog.start()
     try:
         for worker in workers:
@@ -48,8 +48,14 @@ def run_processes(
     finally:
         watchdog.cancel()
         watchdog.join()
+        kill(workers)
         for worker in workers:
             worker.close()
+
+
+def kill(workers: list[Worker]) -> None:
+    for worker in workers:
+        worker.process.kill()
 
 
 def child_environment(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -102,7 +108,6 @@ class Worker:
         raise RuntimeError(f"{self.name} ended with {code}:\n{self.errors.read()}")
 
     def close(self) -> None:
-        self.process.kill()
         self.process.communicate()
         self.errors.close()
 
