@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Algorithm(models.TextChoices):
+    """How a limit counts."""
+
+    TOKEN_BUCKET = "token_bucket", _("token bucket")
+    FIXED_WINDOW = "fixed_window", _("fixed window")
+    SLIDING_LOG = "sliding_log", _("sliding log")
+    SLIDING_COUNTER = "sliding_counter", _("sliding counter")
+
+
+class Mode(models.TextChoices):
+    """What a limit does with a request that exceeds it."""
+
+    ENFORCE = "enforce", _("enforce")
+    SHADOW = "shadow", _("shadow")
+    OFF = "off", _("off")
+
+
+class StoreFailure(models.TextChoices):
+    """What a limit does while the store is away."""
+
+    DEFAULT = "", _("as the settings say")
+    LOCAL = "local", _("count in each process")
+    ALLOW = "allow", _("allow")
+    DENY = "deny", _("deny")
+
+
+class Per(models.TextChoices):
+    """Whose bucket a service limit is."""
+
+    EVERYONE = "everyone", _("everyone together")
+    ADDRESS = "address", _("each address")

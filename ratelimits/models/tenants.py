@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.models.signals import pre_save
+from django.dispatch import receiver
+from django.utils.translation import gettext_lazy as _
+
+from .base import SoldLimitModel
+from .managers import TenantLimitsQuerySet, TenantsQuerySet
+from .plans import Plan
+
+
+class TenantManager(models.Manager.from_queryset(TenantsQuerySet)):  # type: ignore[misc]
+    def get_by_natural_key(self, key: str) -> Any:
+        return self.get(key=key)
+
+
+class Tenant(models.Model):
+    """Who pays. Only those that differ from the default plan need a row."""
+
+    key = models.CharField(
+        _("key"),
+        max_length=255,
+        unique=True,
+        help_text=_("As the TENANT setting gives it, such as user:7."),
+    )
+    name = models.CharField(_("name"), max_length=200, blank=True, default="")
+    plan = models.ForeignKey(
+        Plan,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="tenants",
+        verbose_name=_("plan"),
+        help_text=_("Empty: the default plan."),
+    )
+    notes = models.TextField(_("notes"), blank=True, default="")
+
+    objects = TenantManager()
+
+    # The key in the database when the row was last about to be saved.
+    stored_key: str | None = None
+
+    class Meta:
+        verbose_name = _("tenant")
+        verbose_name_plural = _("tenants")
+        ordering = ["key"]
+        base_manager_name = "objects"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.key})" if self.name else self.key
+
+    def natural_key(self) -> tuple[str]:
+        return (self.key,)
+
+    def edited_keys(self) -> list[str]:
+        """The keys whose limits the last save or delete changed: two after a renaming."""
+        return sorted({self.key, self.stored_key or self.key})
+
+
+class TenantLimitManager(models.Manager.from_queryset(TenantLimitsQuerySet)):  # type: ignore[misc]
+    def get_by_natural_key(self, key: str, name: str) -> Any:
+        return self.get(tenant__key=key, name=name)
+
+
+class TenantLimit(SoldLimitModel):
+    """A tenant's own limit: it replaces the plan's limit of the same name, or adds one."""
+
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.CASCADE, related_name="limits", verbose_name=_("tenant")
+    )
+    expires_at = models.DateTimeField(
+        _("expires at"),
+        null=True,
+        blank=True,
+        help_text=_("From then on it is as if it were not there. Empty: never."),
+    )
+    reason = models.CharField(_("reason"), max_length=200, blank=True, default="")
+
+    objects = TenantLimitManager()
+
+    stored_key: str | None = None
+
+    class Meta:
+        verbose_name = _("limit of a tenant")
+        verbose_name_plural = _("limits of tenants")
+        ordering = ["name"]
+        base_manager_name = "objects"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "name"],
+                name="ratelimits_tenantlimit_name",
+                violation_error_message=_("The tenant has a limit of this name already."),
+            ),
+        ]
+
+    def natural_key(self) -> tuple[str, str]:
+        return (*self.tenant.natural_key(), self.name)
+
+    natural_key.dependencies = ["ratelimits.tenant"]  # type: ignore[attr-defined]
+
+    def edited_keys(self) -> list[str]:
+        """The keys whose limits the last save or delete changed: two after a move."""
+        return sorted({self.tenant.key, self.stored_key or self.tenant.key})
+
+
+# A signal and not save(), which fixtures do not call.
+@receiver(pre_save, sender=Tenant, dispatch_uid="ratelimits.tenant_key")
+@receiver(pre_save, sender=TenantLimit, dispatch_uid="ratelimits.tenantlimit_key")
+def _remember_stored_key(instance: Tenant | TenantLimit, using: str, **kwargs: Any) -> None:
+    """Whoever had the row before has to be told of the edit too."""
+    rows = type(instance)._base_manager.using(using).filter(pk=instance.pk)
+    path = "key" if isinstance(instance, Tenant) else "tenant__key"
+    instance.stored_key = rows.values_list(path, flat=True).first() if instance.pk else None
