@@ -1,0 +1,95 @@
+"""The settings: one dictionary, RATELIMITS, read when used.
+
+`defaults()` documents each. `conf.NAME` is the value in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
+
+DEFAULTS: dict[str, Any] = {
+    # "enforce", "shadow" (count and report, never refuse) or "off", for everything.
+    "MODE": "enforce",
+    # An alias in CACHES. The store follows from its backend.
+    "CACHE": "default",
+    # Dotted path(s): callable(request) -> str | None. The first that answers is the tenant.
+    "TENANT": ["ratelimits.tenants.by_user"],
+    # Dotted path: callable(tenant_key) -> plan slug | None, asked when a tenant is loaded, for
+    # projects whose billing already knows the plan.
+    "PLAN": None,
+    # Dotted path: callable(tenant_key) -> text or (text, url), for the admin.
+    "TENANT_LABEL": None,
+    # Dotted path: callable(request) -> bool. True: nothing is taken and nothing published.
+    "EXEMPT": None,
+    # Path prefixes on which the middleware enforces the plan for views with no other door.
+    "PROTECT": [],
+    # How many entries of X-Forwarded-For to believe, from the right. 0: ignore the header.
+    "TRUSTED_PROXIES": 0,
+    # IPv6 addresses count by this prefix, since one customer owns at least a /64.
+    "IPV6_PREFIX": 64,
+    # Which fields to send: "ratelimit", "ratelimit-legacy", "x-ratelimit".
+    "HEADERS": ["ratelimit", "ratelimit-legacy"],
+    # Own type URIs of problems: {"quota-exceeded": "https://...", ...}.
+    "PROBLEM_TYPES": {},
+    # Dotted path: callable(request, decision) -> HttpResponse, for refusals outside of DRF.
+    "RESPONSE": None,
+    # Key of the digests in store keys. None: derived from SECRET_KEY.
+    "KEY_SECRET": None,
+    # Seconds to wait for the store.
+    "STORE_TIMEOUT": 0.05,
+    # While the store is away: "local" counts in the process, "allow", or "deny".
+    "STORE_FAILURE": "local",
+    # Seconds that limits are kept without being read again. Edits do not wait for it.
+    "CATALOG_TTL": 30,
+    # Whose clock counts: "store", or "process" for tests with a frozen one.
+    "CLOCK": "store",
+}
+
+
+class Settings:
+    """Attribute access to the setting in force, without a copy that could go stale."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return _merged()[name]
+        except KeyError:
+            raise AttributeError(f'RATELIMITS has no setting "{name}".') from None
+
+    def imported(self, name: str) -> Callable[..., Any] | None:
+        """The callable behind a dotted path (or a callable itself), None if not set."""
+        return resolve(getattr(self, name))
+
+
+conf = Settings()
+
+
+@cache
+def _merged() -> dict[str, Any]:
+    return {**DEFAULTS, **(getattr(settings, "RATELIMITS", None) or {})}
+
+
+def resolve(value: Any) -> Callable[..., Any] | None:
+    """The callable behind a dotted path; a callable is given back as it is."""
+    if value is None or callable(value):
+        return value
+    imported: Callable[..., Any] = _import(value)
+    return imported
+
+
+@cache
+def _import(path: str) -> Any:
+    return import_string(path)
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting in ("RATELIMITS", "SECRET_KEY"):
+        _merged.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="ratelimits.conf")

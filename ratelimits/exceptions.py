@@ -1,0 +1,23 @@
+"""Everything this package raises on purpose."""
+
+from __future__ import annotations
+
+
+class RateLimitError(Exception):
+    """Base class of the package's own errors. Not raised itself."""
+
+
+class StoreUnavailable(RateLimitError):
+    """The store that holds the counts can't be reached or can't answer now."""
+
+
+class StoreError(RateLimitError):
+    """The store answered with something that only a bug or a foreign key explains."""
+
+
+class InvalidStore(RateLimitError):
+    """The backend of the cache alias is one that no store fits."""
+
+
+class CatalogUnavailable(RateLimitError):
+    """The limits can't be read from the database, and none are known from before."""

@@ -1,0 +1,130 @@
+"""Rates: so many units per window, as people write them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_NAMES = {
+    "s": ("s", "sec", "secs", "second", "seconds"),
+    "m": ("m", "min", "mins", "minute", "minutes"),
+    "h": ("h", "hr", "hrs", "hour", "hours"),
+    "d": ("d", "day", "days"),
+    "w": ("w", "week", "weeks"),
+    "month": ("month", "months"),
+}
+_UNIT_OF = {name: unit for unit, names in _NAMES.items() for name in names}
+_WORDS = {
+    "s": "second",
+    "m": "minute",
+    "h": "hour",
+    "d": "day",
+    "w": "week",
+    "month": "calendar month",
+}
+_FORM = re.compile(r"([0-9]{1,20}) ?(?:/| per ) ?([0-9]{1,12})? ?([a-z]+)")
+
+# A trillion units still leaves room for exact arithmetic in the store's doubles.
+MAX_QUOTA = 10**12
+MAX_WINDOW = 366 * 86400
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """So many units per window; `quota` None is unlimited.
+
+    `window` is in seconds. A calendar month has no fixed length: its window is 0 and
+    `is_month` is true. Two rates are equal if they allow the same, however written.
+    """
+
+    quota: int | None
+    window: int = 1
+    text: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if self.quota is None:
+            return
+        if not 0 <= self.quota <= MAX_QUOTA:
+            raise ValueError(f"A rate's quota is from 0 to {MAX_QUOTA}, not {self.quota}.")
+        if not 0 <= self.window <= MAX_WINDOW:
+            raise ValueError(f"A rate's window is at most 366 days, not {self.window} seconds.")
+
+    @classmethod
+    def parse(cls, text: str) -> Rate:
+        """Read `10/s`, `10/5m`, `100 per hour`, `100000/month` or `unlimited`.
+
+        Raises ValueError, which quotes the text, for anything else.
+        """
+        return _parse(text) if isinstance(text, str) else _parse(str(text))
+
+    @property
+    def is_unlimited(self) -> bool:
+        return self.quota is None
+
+    @property
+    def is_month(self) -> bool:
+        return self.quota is not None and self.window == 0
+
+    def __str__(self) -> str:
+        return self.text or self.canonical()
+
+    def canonical(self) -> str:
+        """The shortest way to write it: `10/5m`."""
+        if self.quota is None:
+            return "unlimited"
+        count, unit = _split(self.window)
+        return f"{self.quota}/{count if count != 1 else ''}{unit}"
+
+    def describe(self) -> str:
+        """In words: `100 requests per 5 minutes`."""
+        if self.quota is None:
+            return "unlimited"
+        count, unit = _split(self.window)
+        noun = "request" if self.quota == 1 else "requests"
+        word = _WORDS[unit]
+        return f"{self.quota} {noun} per {word if count == 1 else f'{count} {word}s'}"
+
+
+def _split(window: int) -> tuple[int, str]:
+    """The largest unit that divides a window, and how many of it."""
+    if window == 0:
+        return 1, "month"
+    unit = next(u for u in ("w", "d", "h", "m", "s") if window % UNITS[u] == 0)
+    return window // UNITS[unit], unit
+
+
+def _bad(text: str, why: str) -> ValueError:
+    shown = text if len(text) <= 60 else text[:60] + "..."
+    return ValueError(f'"{shown}" is not a rate: {why}. Write for example "100/m" or "10/5m".')
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> Rate:
+    cleaned = " ".join(text.split())
+    if cleaned == "unlimited":
+        return Rate(None, 1, cleaned)
+    match = _FORM.fullmatch(cleaned)
+    if match is None:
+        raise _bad(text, "it must be a number, a slash and a period")
+    quota, count, word = int(match[1]), int(match[2] or 1), match[3]
+    unit = _UNIT_OF.get(word)
+    if unit is None:
+        raise _bad(text, f'"{word}" is no period (s, m, h, d, w or month)')
+    if quota > MAX_QUOTA:
+        raise _bad(text, f"the quota is above {MAX_QUOTA}")
+    return Rate(quota, _window(text, count, unit), cleaned)
+
+
+def _window(text: str, count: int, unit: str) -> int:
+    if count == 0:
+        raise _bad(text, "the period is zero")
+    if unit == "month":
+        if count != 1:
+            raise _bad(text, "a calendar month can't be multiplied; write 30d for thirty days")
+        return 0
+    window = count * UNITS[unit]
+    if window > MAX_WINDOW:
+        raise _bad(text, "the period is above 366 days")
+    return window
