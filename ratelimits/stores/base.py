@@ -1,0 +1,110 @@
+"""What a store is asked and what it answers, whatever holds the counts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import NamedTuple
+
+from asgiref.sync import sync_to_async
+
+from ..algorithms import ALGORITHMS, Ask, Operation, State
+from ..limits import Limit
+
+# Above every capacity, and still exact in a store's doubles.
+MOST = 2**50
+
+
+class Slot(NamedTuple):
+    """One limit and whose bucket it is counted in: a digest that names the caller."""
+
+    limit: Limit
+    subject: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """The limits of one take, prepared once and used for many.
+
+    `versions` are the keys and the caller's values of what the limits were read from; a
+    value of "" is one that nobody has set yet.
+    """
+
+    slots: tuple[Slot, ...]
+    versions: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def idents(self) -> tuple[bytes, ...]:
+        """What the state of each limit is found by, within its subject's."""
+        return tuple(ident_of(slot.limit) for slot in self.slots)
+
+    @cached_property
+    def prepared(self) -> dict[object, object]:
+        """Where a store keeps what it makes of this group."""
+        return {}
+
+    def asks(self, costs: Sequence[int]) -> tuple[Ask, ...]:
+        return tuple(
+            Ask(ALGORITHMS[limit.algorithm], limit.terms, cost, not limit.is_shadow)
+            for (limit, _), cost in zip(self.slots, costs, strict=True)
+        )
+
+
+def ident_of(limit: Limit) -> bytes:
+    return blake2b((limit.ident or limit.name).encode(), digest_size=5).digest()
+
+
+class Answer(NamedTuple):
+    """What a store did. Time in microseconds, by the store's clock.
+
+    `states` are condensed for `Algorithm.read`. `stale` holds the current versions if the
+    caller's differ; then nothing was done and the rest is empty.
+    """
+
+    now: int
+    allowed: bool
+    states: tuple[State, ...]
+    fitted: tuple[bool, ...]
+    stale: tuple[str, ...] | None = None
+
+
+class Store(ABC):
+    """Holds the counts, and does one operation over a group of limits at a time.
+
+    Every method may raise StoreUnavailable, or StoreError for what only a bug explains.
+    """
+
+    @abstractmethod
+    def run(
+        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
+    ) -> Answer:
+        """Do the operation, all or nothing. `now` replaces the store's own clock."""
+
+    @abstractmethod
+    def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
+        """The current versions, "" for a key that is not set."""
+
+    @abstractmethod
+    def set_versions(self, versions: Mapping[str, str], seconds: int) -> None:
+        """Publish versions, kept for so many seconds."""
+
+    @abstractmethod
+    def reset(self, group: Group) -> None:
+        """Forget what the subjects of the group have used, in all their limits."""
+
+    async def arun(
+        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
+    ) -> Answer:
+        """See run()."""
+        return await sync_to_async(self.run, thread_sensitive=False)(operation, group, costs, now)
+
+    async def aversions(self, keys: Sequence[str]) -> tuple[str, ...]:
+        """See versions()."""
+        return await sync_to_async(self.versions, thread_sensitive=False)(keys)
+
+    async def areset(self, group: Group) -> None:
+        """See reset()."""
+        await sync_to_async(self.reset, thread_sensitive=False)(group)

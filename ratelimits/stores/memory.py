@@ -1,0 +1,109 @@
+"""The process's own memory: exact within one process, bounded under a flood of callers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from threading import Lock
+
+from ..algorithms import ALGORITHMS, Operation, State, run
+from .base import MOST, Answer, Group, Slot, Store
+
+# What is kept is used up in part; what is full need not be kept at all.
+MOST_BUCKETS = 100_000
+
+
+class MemoryStore(Store):
+    """Counts in a dictionary behind a lock.
+
+    Above `size` buckets the full ones are dropped; if all are in use, newcomers share one
+    bucket for each limit, so that a flood of callers resets nobody's count.
+    """
+
+    def __init__(self, size: int = MOST_BUCKETS) -> None:
+        self.size = size
+        self._lock = Lock()
+        self._buckets: dict[Hashable, tuple[State, int]] = {}
+        self._versions: dict[str, tuple[str, int]] = {}
+        self._sweep_at = 0
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def run(
+        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
+    ) -> Answer:
+        asks = group.asks([min(cost, MOST) for cost in costs])
+        with self._lock:
+            at = time.time_ns() // 1000 if now is None else now
+            stale = self._stale(group, at)
+            if stale:
+                return Answer(0, False, (), (), stale)
+            keys = [
+                self._key(slot, ident, at)
+                for slot, ident in zip(group.slots, group.idents, strict=True)
+            ]
+            states = [
+                self._stored(key, slot) for key, slot in zip(keys, group.slots, strict=True)
+            ]
+            result = run(operation, asks, states, at)
+            if operation is not Operation.PEEK:
+                for key, ask, state in zip(keys, asks, result.states, strict=True):
+                    self._buckets[key] = (state, ask.algorithm.expires(state, ask.terms))
+        condensed = tuple(
+            ask.algorithm.condense(state, ask.terms, ask.cost)
+            for ask, state in zip(asks, result.states, strict=True)
+        )
+        return Answer(at, result.allowed, condensed, result.fitted)
+
+    def _stale(self, group: Group, now: int) -> tuple[str, ...] | None:
+        current = tuple(self._version(key, now) or known for key, known in group.versions)
+        return None if current == tuple(known for _, known in group.versions) else current
+
+    def _stored(self, key: Hashable, slot: Slot) -> State | None:
+        found = self._buckets.get(key)
+        return None if found is None else found[0]
+
+    def _key(self, slot: Slot, ident: bytes, now: int) -> Hashable:
+        # A changed algorithm starts fresh.
+        key = (slot.subject, ident, slot.limit.algorithm)
+        if key in self._buckets or len(self._buckets) < self.size:
+            return key
+        if now >= self._sweep_at:
+            self._sweep(now)
+        if len(self._buckets) < self.size:
+            return key
+        return ("", ident, slot.limit.algorithm, slot.limit.terms)
+
+    def _sweep(self, now: int) -> None:
+        """Drop what is full again, and remember when there will be more of it."""
+        self._buckets = {key: kept for key, kept in self._buckets.items() if kept[1] > now}
+        soonest = min((until for _, until in self._buckets.values()), default=now)
+        self._sweep_at = max(soonest, now + 1_000_000)
+
+    def _version(self, key: str, now: int) -> str:
+        version, until = self._versions.get(key, ("", 0))
+        return version if until > time.monotonic_ns() else ""
+
+    def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
+        with self._lock:
+            return tuple(self._version(key, 0) for key in keys)
+
+    def set_versions(self, versions: Mapping[str, str], seconds: int) -> None:
+        now = time.monotonic_ns()
+        with self._lock:
+            self._versions = {k: kept for k, kept in self._versions.items() if kept[1] > now}
+            until = now + seconds * 1_000_000_000
+            self._versions.update({key: (version, until) for key, version in versions.items()})
+
+    def reset(self, group: Group) -> None:
+        subjects = {slot.subject for slot in group.slots}
+        with self._lock:
+            for key in [key for key in self._buckets if key[0] in subjects]:  # type: ignore[index]
+                del self._buckets[key]
+
+    async def arun(
+        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
+    ) -> Answer:
+        """See run(). Nothing here blocks for long enough to need a thread."""
+        return self.run(operation, group, costs, now)

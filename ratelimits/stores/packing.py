@@ -1,0 +1,80 @@
+"""A group of limits as the script reads it: packed once, only the costs change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import NamedTuple
+
+from ..algorithms import State
+from ..algorithms.token_bucket import rate
+from .base import MOST, Answer, Group, Slot
+
+CODES = {"token_bucket": 1, "fixed_window": 2, "sliding_log": 3, "sliding_counter": 4}
+LIMIT = Struct(">BBB5sddddd")
+
+
+class Packed(NamedTuple):
+    """What stays the same from one call of a group to the next."""
+
+    keys: tuple[str, ...]
+    limits: bytes
+    costs: Struct
+    versions: tuple[str, ...]
+
+    def arguments(
+        self, operation: int, costs: Sequence[int], now: int | None
+    ) -> tuple[str | bytes | int, ...]:
+        """All that follows the script's name in EVALSHA."""
+        packed = self.costs.pack(*[min(cost, MOST) for cost in costs])
+        clock = "" if now is None else now
+        count = len(self.versions)
+        return (
+            len(self.keys), *self.keys, operation, clock, count, self.limits, packed, *self.versions
+        )  # fmt: skip
+
+
+def pack(group: Group, make_key: Callable[[str], str]) -> Packed:
+    """Prepare a group. `make_key` turns a digest into the cache's own form of a key."""
+    keys = [make_key(key) for key, _ in group.versions]
+    places: dict[str, int] = {}
+    packed = []
+    for slot, ident in zip(group.slots, group.idents, strict=True):
+        key = make_key(log_key(slot.subject, ident) if is_log(slot) else slot.subject)
+        if key not in places:
+            keys.append(key)
+            places[key] = len(keys)
+        packed.append(_pack_limit(slot, ident, places[key]))
+    costs = Struct(f">{len(group.slots)}d")
+    return Packed(tuple(keys), b"".join(packed), costs, tuple(v for _, v in group.versions))
+
+
+def _pack_limit(slot: Slot, ident: bytes, place: int) -> bytes:
+    limit = slot.limit
+    terms = limit.terms
+    a, b = rate(terms) if terms.window else (0, 1)
+    code, firm = CODES[limit.algorithm], 0 if limit.is_shadow else 1
+    return LIMIT.pack(code, firm, place, ident, terms.quota, terms.burst, terms.window, a, b)
+
+
+def is_log(slot: Slot) -> bool:
+    return slot.limit.algorithm == "sliding_log"
+
+
+def log_key(subject: str, ident: bytes) -> str:
+    """A sliding log has a key of its own, beside its subject's."""
+    return f"{subject}:{ident.hex()}"
+
+
+def unpack(reply: Sequence[int | bytes]) -> Answer:
+    """Read the script's answer."""
+    if reply[0] == 1:
+        return Answer(0, False, (), (), tuple(_text(version) for version in reply[1:]))
+    numbers = [int(number) for number in reply]
+    states = tuple(State(*numbers[at : at + 4]) for at in range(3, len(numbers), 5))
+    fitted = tuple(number == 1 for number in numbers[7::5])
+    return Answer(numbers[1], numbers[2] == 1, states, fitted)
+
+
+def _text(version: int | bytes) -> str:
+    return version.decode() if isinstance(version, bytes) else str(version)

@@ -1,0 +1,144 @@
+"""Redis and Valkey: one script call for an operation, however many limits it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+from hashlib import sha1
+from pathlib import Path
+from typing import Any
+
+import redis
+from django.core.cache.backends.base import BaseCache
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AuthenticationError,
+    AuthorizationError,
+    ClusterDownError,
+    ConnectionError,
+    MasterDownError,
+    NoPermissionError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    TimeoutError,
+    TryAgainError,
+)
+from redis.retry import Retry
+
+from ..algorithms import Operation
+from ..conf import conf
+from ..exceptions import StoreError, StoreUnavailable
+from .base import Answer, Group, Store
+from .packing import Packed, is_log, log_key, pack, unpack
+
+# The server is away, or can't do its work now. Anything else it says is a bug, ours or that
+# of whoever wrote to our keys.
+FAULTS = (
+    ConnectionError,
+    TimeoutError,
+    ReadOnlyError,
+    OutOfMemoryError,
+    ClusterDownError,
+    MasterDownError,
+    TryAgainError,
+    AuthenticationError,
+    AuthorizationError,
+    NoPermissionError,
+)
+
+
+@cache
+def script() -> tuple[str, str]:
+    """The script's text and its digest."""
+    parts = sorted((Path(__file__).parent / "lua").glob("*.lua"))
+    text = "\n".join(part.read_text() for part in parts)
+    return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+
+class RedisStore(Store):
+    """Counts in the server behind a cache alias, over connections of its own."""
+
+    def __init__(self, backend: BaseCache) -> None:
+        self.backend = backend
+
+    @cached_property
+    def client(self) -> redis.Redis:
+        """A client with the alias's address and credentials, and our timeout.
+
+        A charge is never sent twice: one that timed out may have been counted.
+        """
+        pool = _alias_client(self.backend).connection_pool
+        options = dict(pool.connection_kwargs)
+        for name in ("retry_on_error", "retry_on_timeout", "decode_responses", "encoding"):
+            options.pop(name, None)
+        seconds = conf.STORE_TIMEOUT
+        options.update(
+            socket_timeout=seconds,
+            socket_connect_timeout=seconds,
+            retry=Retry(NoBackoff(), 0),
+            decode_responses=False,
+        )
+        own = redis.ConnectionPool(connection_class=pool.connection_class, **options)
+        return redis.Redis(connection_pool=own)
+
+    def make_key(self, key: str) -> str:
+        """A key with the alias's prefix and version. The braces keep all in one hash slot."""
+        return str(self.backend.make_key("{rl}" + key))
+
+    def run(
+        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
+    ) -> Answer:
+        packed = self._packed(group)
+        return unpack(self._script(packed.arguments(operation.value, costs, now)))
+
+    def _packed(self, group: Group) -> Packed:
+        packed = group.prepared.get(self)
+        if not isinstance(packed, Packed):
+            packed = group.prepared[self] = pack(group, self.make_key)
+        return packed
+
+    def _script(self, arguments: Sequence[Any]) -> Any:
+        text, digest = script()
+        try:
+            return self._do("EVALSHA", digest, *arguments)
+        except NoScriptError:
+            return self._do("EVAL", text, *arguments)
+
+    def _do(self, *command: Any) -> Any:
+        try:
+            return self.client.execute_command(*command)  # type: ignore[no-untyped-call]
+        except NoScriptError:
+            raise
+        except FAULTS as error:
+            raise StoreUnavailable(f"Redis can't count now: {error}") from error
+        except RedisError as error:
+            raise StoreError(f"Redis refused a command: {error}") from error
+
+    def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
+        if not keys:
+            return ()
+        values = self._do("MGET", *map(self.make_key, keys))
+        return tuple("" if value is None else value.decode() for value in values)
+
+    def set_versions(self, versions: Mapping[str, str], seconds: int) -> None:
+        for key, version in versions.items():
+            self._do("SET", self.make_key(key), version, "EX", seconds)
+
+    def reset(self, group: Group) -> None:
+        keys = {self.make_key(slot.subject) for slot in group.slots}
+        for slot, ident in zip(group.slots, group.idents, strict=True):
+            if is_log(slot):
+                keys.add(self.make_key(log_key(slot.subject, ident)))
+        if keys:
+            self._do("DEL", *sorted(keys))
+
+
+def _alias_client(backend: Any) -> redis.Redis:
+    """The client behind django-redis's backend, or Django's own."""
+    if hasattr(backend, "client"):
+        client: redis.Redis = backend.client.get_client(write=True)
+        return client
+    own: redis.Redis = backend._cache.get_client(None, write=True)
+    return own
