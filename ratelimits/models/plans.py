@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -11,9 +9,11 @@ from ratelimits.validation import validate_printable
 from .base import SoldLimitModel
 from .managers import PlansQuerySet
 
+_PlanRows = models.Manager.from_queryset(PlansQuerySet)
 
-class PlanManager(models.Manager.from_queryset(PlansQuerySet)):  # type: ignore[misc]
-    def get_by_natural_key(self, slug: str) -> Any:
+
+class PlanManager(_PlanRows["Plan"]):
+    def get_by_natural_key(self, slug: str) -> Plan:
         return self.get(slug=slug)
 
 
@@ -66,8 +66,11 @@ class Plan(models.Model):
         return (self.slug,)
 
 
-class PlanLimitManager(models.Manager.from_queryset(PlansQuerySet)):  # type: ignore[misc]
-    def get_by_natural_key(self, slug: str, name: str) -> Any:
+_PlanLimitRows = models.Manager.from_queryset(PlansQuerySet)
+
+
+class PlanLimitManager(_PlanLimitRows["PlanLimit"]):
+    def get_by_natural_key(self, slug: str, name: str) -> PlanLimit:
         return self.get(plan__slug=slug, name=name)
 
 

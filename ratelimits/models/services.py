@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -9,9 +7,11 @@ from .base import LimitModel
 from .choices import Per
 from .managers import PlansQuerySet
 
+_ServiceLimitRows = models.Manager.from_queryset(PlansQuerySet)
 
-class ServiceLimitManager(models.Manager.from_queryset(PlansQuerySet)):  # type: ignore[misc]
-    def get_by_natural_key(self, name: str) -> Any:
+
+class ServiceLimitManager(_ServiceLimitRows["ServiceLimit"]):
+    def get_by_natural_key(self, name: str) -> ServiceLimit:
         return self.get(name=name)
 
 

@@ -11,9 +11,11 @@ from .base import SoldLimitModel
 from .managers import TenantLimitsQuerySet, TenantsQuerySet
 from .plans import Plan
 
+_TenantRows = models.Manager.from_queryset(TenantsQuerySet)
 
-class TenantManager(models.Manager.from_queryset(TenantsQuerySet)):  # type: ignore[misc]
-    def get_by_natural_key(self, key: str) -> Any:
+
+class TenantManager(_TenantRows["Tenant"]):
+    def get_by_natural_key(self, key: str) -> Tenant:
         return self.get(key=key)
 
 
@@ -60,8 +62,11 @@ class Tenant(models.Model):
         return sorted({self.key, self.stored_key or self.key})
 
 
-class TenantLimitManager(models.Manager.from_queryset(TenantLimitsQuerySet)):  # type: ignore[misc]
-    def get_by_natural_key(self, key: str, name: str) -> Any:
+_TenantLimitRows = models.Manager.from_queryset(TenantLimitsQuerySet)
+
+
+class TenantLimitManager(_TenantLimitRows["TenantLimit"]):
+    def get_by_natural_key(self, key: str, name: str) -> TenantLimit:
         return self.get(tenant__key=key, name=name)
 
 
