@@ -1,0 +1,1 @@
+"""What callers are told: header fields, problem documents, and the responses that carry them."""
