@@ -1,6 +1,6 @@
 """The settings: one dictionary, RATELIMITS, read when used.
 
-`defaults()` documents each. `conf.NAME` is the value in force.
+`DEFAULTS` documents each. `conf.NAME` is the value in force.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ def _merged() -> dict[str, Any]:
 
 def resolve(value: Any) -> Callable[..., Any] | None:
     """The callable behind a dotted path; a callable is given back as it is."""
-    if value is None or callable(value):
-        return value
-    imported: Callable[..., Any] = _import(value)
-    return imported
+    if value is None:
+        return None
+    found: Callable[..., Any] = value if callable(value) else _import(value)
+    return found
 
 
 @cache

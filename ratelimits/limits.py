@@ -13,6 +13,8 @@ from .algorithms.base import ceil_div
 from .rates import Rate
 
 SECOND = 1_000_000
+# How soon to ask again while the whole service is closed by a limit of 0.
+CLOSED = 60 * SECOND
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class Decision:
     @cached_property
     def deciding(self) -> Outcome | None:
         """The violated limit that is waited for longest; one of the caller's own first."""
-        own = [outcome for outcome in self.violated if outcome.limit.per != "everyone"]
+        own = tuple(outcome for outcome in self.violated if outcome.limit.per != "everyone")
         return max(own or self.violated, key=_severity, default=None)
 
     @property
@@ -146,25 +148,33 @@ class Decision:
 
     @property
     def retryable(self) -> bool:
-        return self.unavailable or self.wait_us is not None
+        return self.status == 503 or self.wait_us is not None
 
     @property
     def status(self) -> int:
-        """200; 429 for a limit of the caller's; 503 for everyone's, or a store that is away."""
+        """200; 429 for a limit of the caller's; 503 for everyone's, or a store that is away.
+
+        A cost that is too high for the limit of everyone is the caller's own affair.
+        """
         if self.allowed:
             return 200
-        own = any(outcome.limit.per != "everyone" for outcome in self.violated)
+        own = any(
+            outcome.limit.per != "everyone" or (outcome.never and outcome.limit.quota)
+            for outcome in self.violated
+        )
         return 429 if own else 503
 
     @cached_property
     def retry_after(self) -> int | None:
-        """Whole seconds until the same take passes, rounded up and at least 1, or None."""
-        wait = SECOND if self.unavailable else self.wait_us
-        if wait is None:
-            return None
+        """Whole seconds until the same take passes, rounded up and at least 1, or None.
+
+        A 503 always has one; no two callers get the same, so that they come back one by one.
+        """
+        wait = self.wait_us
         if self.status == 503:
+            wait = wait or (SECOND if self.unavailable else CLOSED)
             wait += int(wait * self.spread)
-        return max(1, ceil_div(wait, SECOND))
+        return None if wait is None else max(1, ceil_div(wait, SECOND))
 
     def headers(self) -> Mapping[str, str]:
         """The header fields that publish this decision, by name."""

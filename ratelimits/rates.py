@@ -57,7 +57,7 @@ class Rate:
 
         Raises ValueError, which quotes the text, for anything else.
         """
-        return _parse(text) if isinstance(text, str) else _parse(str(text))
+        return _parse(str(text))
 
     @property
     def is_unlimited(self) -> bool:

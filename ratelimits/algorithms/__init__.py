@@ -13,4 +13,14 @@ ALGORITHMS: dict[str, Algorithm] = {
     "sliding_counter": sliding_counter,
 }
 
-__all__ = ["ALGORITHMS", "Algorithm", "Ask", "Operation", "Reading", "Result", "State", "Terms", "run"]
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "Ask",
+    "Operation",
+    "Reading",
+    "Result",
+    "State",
+    "Terms",
+    "run",
+]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from asgiref.sync import sync_to_async
 
-from ..algorithms import ALGORITHMS, Ask, Operation, State
-from ..limits import Limit
+from ratelimits.algorithms import ALGORITHMS, Ask, Operation, State
+from ratelimits.limits import Limit
 
 # Above every capacity, and still exact in a store's doubles.
 MOST = 2**50
@@ -30,11 +30,12 @@ class Group:
     """The limits of one take, prepared once and used for many.
 
     `versions` are the keys and the caller's values of what the limits were read from; a
-    value of "" is one that nobody has set yet.
+    value of "" is one that nobody has set yet. `own` tells that the tenant has limits of its own.
     """
 
     slots: tuple[Slot, ...]
     versions: tuple[tuple[str, str], ...] = ()
+    own: bool = False
 
     @cached_property
     def idents(self) -> tuple[bytes, ...]:
@@ -60,15 +61,17 @@ def ident_of(limit: Limit) -> bytes:
 class Answer(NamedTuple):
     """What a store did. Time in microseconds, by the store's clock.
 
-    `states` are condensed for `Algorithm.read`. `stale` holds the current versions if the
-    caller's differ; then nothing was done and the rest is empty.
+    `states` are condensed for `Algorithm.read`; None for a limit that could not be counted
+    and was let pass. `stale` holds the current versions if the caller's differ; then nothing
+    was done and the rest is empty. `unavailable` is a refusal because the store is away.
     """
 
     now: int
     allowed: bool
-    states: tuple[State, ...]
+    states: tuple[State | None, ...]
     fitted: tuple[bool, ...]
     stale: tuple[str, ...] | None = None
+    unavailable: bool = False
 
 
 class Store(ABC):
@@ -92,8 +95,8 @@ class Store(ABC):
         """Publish versions, kept for so many seconds."""
 
     @abstractmethod
-    def reset(self, group: Group) -> None:
-        """Forget what the subjects of the group have used, in all their limits."""
+    def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
+        """Forget what the subjects, and those of the group, have used in all their limits."""
 
     async def arun(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
@@ -105,6 +108,6 @@ class Store(ABC):
         """See versions()."""
         return await sync_to_async(self.versions, thread_sensitive=False)(keys)
 
-    async def areset(self, group: Group) -> None:
+    async def areset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         """See reset()."""
-        await sync_to_async(self.reset, thread_sensitive=False)(group)
+        await sync_to_async(self.reset, thread_sensitive=False)(group, subjects)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 
-from ..algorithms import ALGORITHMS, Operation, State, run
+from ratelimits.algorithms import Operation, State, run
+
 from .base import MOST, Answer, Group, Slot, Store
 
 # What is kept is used up in part; what is full need not be kept at all.
@@ -23,7 +24,7 @@ class MemoryStore(Store):
     def __init__(self, size: int = MOST_BUCKETS) -> None:
         self.size = size
         self._lock = Lock()
-        self._buckets: dict[Hashable, tuple[State, int]] = {}
+        self._buckets: dict[tuple[object, ...], tuple[State, int]] = {}
         self._versions: dict[str, tuple[str, int]] = {}
         self._sweep_at = 0
 
@@ -36,16 +37,14 @@ class MemoryStore(Store):
         asks = group.asks([min(cost, MOST) for cost in costs])
         with self._lock:
             at = time.time_ns() // 1000 if now is None else now
-            stale = self._stale(group, at)
+            stale = self._stale(group)
             if stale:
                 return Answer(0, False, (), (), stale)
             keys = [
                 self._key(slot, ident, at)
                 for slot, ident in zip(group.slots, group.idents, strict=True)
             ]
-            states = [
-                self._stored(key, slot) for key, slot in zip(keys, group.slots, strict=True)
-            ]
+            states = [self._stored(key) for key in keys]
             result = run(operation, asks, states, at)
             if operation is not Operation.PEEK:
                 for key, ask, state in zip(keys, asks, result.states, strict=True):
@@ -56,15 +55,15 @@ class MemoryStore(Store):
         )
         return Answer(at, result.allowed, condensed, result.fitted)
 
-    def _stale(self, group: Group, now: int) -> tuple[str, ...] | None:
-        current = tuple(self._version(key, now) or known for key, known in group.versions)
+    def _stale(self, group: Group) -> tuple[str, ...] | None:
+        current = tuple(self._version(key) or known for key, known in group.versions)
         return None if current == tuple(known for _, known in group.versions) else current
 
-    def _stored(self, key: Hashable, slot: Slot) -> State | None:
+    def _stored(self, key: tuple[object, ...]) -> State | None:
         found = self._buckets.get(key)
         return None if found is None else found[0]
 
-    def _key(self, slot: Slot, ident: bytes, now: int) -> Hashable:
+    def _key(self, slot: Slot, ident: bytes, now: int) -> tuple[object, ...]:
         # A changed algorithm starts fresh.
         key = (slot.subject, ident, slot.limit.algorithm)
         if key in self._buckets or len(self._buckets) < self.size:
@@ -81,13 +80,13 @@ class MemoryStore(Store):
         soonest = min((until for _, until in self._buckets.values()), default=now)
         self._sweep_at = max(soonest, now + 1_000_000)
 
-    def _version(self, key: str, now: int) -> str:
+    def _version(self, key: str) -> str:
         version, until = self._versions.get(key, ("", 0))
         return version if until > time.monotonic_ns() else ""
 
     def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
         with self._lock:
-            return tuple(self._version(key, 0) for key in keys)
+            return tuple(self._version(key) for key in keys)
 
     def set_versions(self, versions: Mapping[str, str], seconds: int) -> None:
         now = time.monotonic_ns()
@@ -96,10 +95,10 @@ class MemoryStore(Store):
             until = now + seconds * 1_000_000_000
             self._versions.update({key: (version, until) for key, version in versions.items()})
 
-    def reset(self, group: Group) -> None:
-        subjects = {slot.subject for slot in group.slots}
+    def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
+        names = {*subjects, *(slot.subject for slot in group.slots)}
         with self._lock:
-            for key in [key for key in self._buckets if key[0] in subjects]:  # type: ignore[index]
+            for key in [key for key in self._buckets if key[0] in names]:
                 del self._buckets[key]
 
     async def arun(

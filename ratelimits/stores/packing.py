@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import NamedTuple
 
-from ..algorithms import State
-from ..algorithms.token_bucket import rate
+from ratelimits.algorithms import State
+from ratelimits.algorithms.token_bucket import rate
+
 from .base import MOST, Answer, Group, Slot
 
 CODES = {"token_bucket": 1, "fixed_window": 2, "sliding_log": 3, "sliding_counter": 4}
@@ -71,7 +72,7 @@ def unpack(reply: Sequence[int | bytes]) -> Answer:
     if reply[0] == 1:
         return Answer(0, False, (), (), tuple(_text(version) for version in reply[1:]))
     numbers = [int(number) for number in reply]
-    states = tuple(State(*numbers[at : at + 4]) for at in range(3, len(numbers), 5))
+    states = tuple(map(State, numbers[3::5], numbers[4::5], numbers[5::5], numbers[6::5]))
     fitted = tuple(number == 1 for number in numbers[7::5])
     return Answer(numbers[1], numbers[2] == 1, states, fitted)
 

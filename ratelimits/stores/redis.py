@@ -27,9 +27,9 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
-from ..algorithms import Operation
-from ..conf import conf
-from ..exceptions import StoreError, StoreUnavailable
+from ratelimits.algorithms import Operation
+from ratelimits.exceptions import StoreError, StoreUnavailable
+
 from .base import Answer, Group, Store
 from .packing import Packed, is_log, log_key, pack, unpack
 
@@ -60,8 +60,9 @@ def script() -> tuple[str, str]:
 class RedisStore(Store):
     """Counts in the server behind a cache alias, over connections of its own."""
 
-    def __init__(self, backend: BaseCache) -> None:
+    def __init__(self, backend: BaseCache, timeout: float) -> None:
         self.backend = backend
+        self.timeout = timeout
 
     @cached_property
     def client(self) -> redis.Redis:
@@ -73,10 +74,9 @@ class RedisStore(Store):
         options = dict(pool.connection_kwargs)
         for name in ("retry_on_error", "retry_on_timeout", "decode_responses", "encoding"):
             options.pop(name, None)
-        seconds = conf.STORE_TIMEOUT
         options.update(
-            socket_timeout=seconds,
-            socket_connect_timeout=seconds,
+            socket_timeout=self.timeout,
+            socket_connect_timeout=self.timeout,
             retry=Retry(NoBackoff(), 0),
             decode_responses=False,
         )
@@ -126,8 +126,9 @@ class RedisStore(Store):
         for key, version in versions.items():
             self._do("SET", self.make_key(key), version, "EX", seconds)
 
-    def reset(self, group: Group) -> None:
-        keys = {self.make_key(slot.subject) for slot in group.slots}
+    def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
+        keys = {self.make_key(subject) for subject in subjects}
+        keys.update(self.make_key(slot.subject) for slot in group.slots)
         for slot, ident in zip(group.slots, group.idents, strict=True):
             if is_log(slot):
                 keys.add(self.make_key(log_key(slot.subject, ident)))

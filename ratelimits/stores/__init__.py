@@ -1,0 +1,88 @@
+"""Which store holds the counts: it follows from the backend of the cache alias."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from django.core.cache import InvalidCacheBackendError, caches
+from django.core.cache.backends.base import BaseCache
+from django.core.cache.backends.dummy import DummyCache
+from django.core.cache.backends.locmem import LocMemCache
+from django.core.cache.backends.redis import RedisCache
+from django.core.signals import setting_changed
+
+from ratelimits.conf import conf
+from ratelimits.exceptions import InvalidStore
+
+from .base import Store
+from .guarded import GuardedStore
+from .memory import MemoryStore
+from .missing import MissingStore
+
+
+def get_store() -> Store | None:
+    """The store in force, guarded against its own faults; None for a dummy cache.
+
+    If no store fits the alias, it is one that is always away.
+    """
+    return _store(conf.CACHE, conf.STORE_TIMEOUT)
+
+
+@cache
+def _store(alias: str, timeout: float) -> Store | None:
+    try:
+        backend = backend_of(alias)
+        if isinstance(backend, DummyCache):
+            return None
+        return GuardedStore(fitting(backend, alias, timeout))
+    except InvalidStore as error:
+        return GuardedStore(MissingStore(error))
+
+
+def backend_of(alias: str) -> BaseCache:
+    """The cache behind an alias. Raises InvalidStore if there is none."""
+    try:
+        return caches[alias]
+    except (InvalidCacheBackendError, ImportError) as error:
+        raise InvalidStore(f'CACHES has no usable alias "{alias}": {error}') from error
+
+
+def fitting(backend: BaseCache, alias: str, timeout: float) -> Store:
+    """The store that fits a backend. Raises InvalidStore if there is none."""
+    if isinstance(backend, LocMemCache):
+        return MemoryStore()
+    if is_redis(backend):
+        from .redis import RedisStore
+
+        return RedisStore(backend, timeout)
+    kind = f"{type(backend).__module__}.{type(backend).__qualname__}"
+    raise InvalidStore(
+        f'The cache alias "{alias}" is a {kind}, on which nothing can be counted exactly. '
+        "Use a Redis backend, or LocMemCache for a single process."
+    )
+
+
+def is_redis(backend: BaseCache) -> bool:
+    """Django's own Redis backend or django-redis's."""
+    return isinstance(backend, RedisCache) or _is_django_redis(backend)
+
+
+def _is_django_redis(backend: BaseCache) -> bool:
+    return any(
+        f"{kind.__module__}.{kind.__qualname__}" == "django_redis.cache.RedisCache"
+        for kind in type(backend).__mro__
+    )
+
+
+def forget_stores() -> None:
+    """The next call makes the store anew."""
+    _store.cache_clear()
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "CACHES":
+        forget_stores()
+
+
+setting_changed.connect(_forget, dispatch_uid="ratelimits.stores")

@@ -1,0 +1,96 @@
+"""A store whose faults are boring: nothing waits for it twice, and nothing fails with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from ratelimits.algorithms import Operation, State
+from ratelimits.conf import conf
+from ratelimits.exceptions import StoreError, StoreUnavailable
+from ratelimits.logs import logger
+
+from .base import Answer, Group, Store
+from .breaker import Breaker
+from .memory import MemoryStore
+
+T = TypeVar("T")
+
+
+class GuardedStore(Store):
+    """Asks a store while it answers, and does as STORE_FAILURE says while it does not.
+
+    A limit may say otherwise for itself. "local" counts in this process's memory.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.breaker = Breaker(self._probe)
+        self._local: MemoryStore | None = None
+
+    def run(
+        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
+    ) -> Answer:
+        try:
+            return self._asked(lambda: self.store.run(operation, group, costs, now))
+        except (StoreUnavailable, StoreError):
+            return self._without(operation, group, costs, now)
+
+    async def arun(
+        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
+    ) -> Answer:
+        """See run()."""
+        try:
+            self.breaker.check()
+            return await self.store.arun(operation, group, costs, now)
+        except StoreUnavailable as error:
+            self.breaker.trip(error)
+        except StoreError as error:
+            logger.error("%s", error)
+        return self._without(operation, group, costs, now)
+
+    def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
+        return self._asked(lambda: self.store.versions(keys))
+
+    def set_versions(self, versions: Mapping[str, str], seconds: int) -> None:
+        self._asked(lambda: self.store.set_versions(versions, seconds))
+
+    def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
+        if self._local is not None:
+            self._local.reset(group, subjects)
+        self._asked(lambda: self.store.reset(group, subjects))
+
+    def _asked(self, ask: Callable[[], T]) -> T:
+        self.breaker.check()
+        try:
+            return ask()
+        except StoreUnavailable as error:
+            self.breaker.trip(error)
+            raise
+        except StoreError as error:
+            logger.error("%s", error)
+            raise
+
+    def _probe(self) -> None:
+        self.store.versions(["probe"])
+        # What was counted meanwhile was this process's own affair.
+        self._local = None
+
+    def _without(
+        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None
+    ) -> Answer:
+        """The answer without the store. Limits that are let pass have no state in it."""
+        ways = [slot.limit.on_store_failure or conf.STORE_FAILURE for slot in group.slots]
+        firm = [not slot.limit.is_shadow for slot in group.slots]
+        if any(way == "deny" and holds for way, holds in zip(ways, firm, strict=True)):
+            return Answer(0, False, (), (), unavailable=True)
+        places = [place for place, way in enumerate(ways) if way == "local"]
+        states: list[State | None] = [None] * len(ways)
+        fitted = [True] * len(ways)
+        if self._local is None:
+            self._local = MemoryStore()
+        counted = Group(tuple(group.slots[place] for place in places))
+        answer = self._local.run(operation, counted, [costs[place] for place in places], now)
+        for place, state, fits in zip(places, answer.states, answer.fitted, strict=True):
+            states[place], fitted[place] = state, fits
+        return Answer(answer.now, answer.allowed, tuple(states), tuple(fitted))
