@@ -9,3 +9,9 @@ class RateLimitsConfig(AppConfig):
     verbose_name = _("Rate limits")
     # Named here, so that a project's own default never asks for a migration of this app.
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from . import checks, receivers
+
+        checks.register_all()
+        receivers.connect()

@@ -1,0 +1,288 @@
+"""Which limits apply to a caller, read from the models and kept warm."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, NamedTuple, TypeVar
+
+from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction
+
+from . import rows
+from .conf import conf
+from .exceptions import CatalogUnavailable
+from .keys import digest
+from .limits import Limit
+from .logs import once
+from .stores.base import Group, Slot
+
+# Tenants, and addresses of anonymous callers, that a process keeps at once.
+MOST_TENANTS = 200_000
+MOST_ADDRESSES = 10_000
+# Seconds until the database is asked again after it failed.
+RETRY = 1.0
+
+T = TypeVar("T")
+
+
+class Caller(NamedTuple):
+    """Who is counted: a tenant's key, None for anonymous; and an address, None if there is none.
+
+    With `only_address`, just the service's limits per address apply.
+    """
+
+    tenant: str | None
+    address: str | None = None
+    only_address: bool = False
+
+
+@dataclass
+class Kept:
+    """What was read, with the version that it was read under and when to read it again."""
+
+    value: Any
+    version: str
+    until: float
+    # What was prepared of it, with the plans it was prepared from and when that ends.
+    groups: dict[Any, tuple[Any, float, Group]] = field(default_factory=dict)
+
+    @property
+    def fresh(self) -> bool:
+        return time.monotonic() < self.until
+
+
+class Catalog:
+    """Limits by caller. `versioned` is false inside of a transaction that edits them."""
+
+    def __init__(self, versioned: bool = True) -> None:
+        self.versioned = versioned
+        self._plans: Kept | None = None
+        self._tenants: dict[str, Kept] = {}
+        self._addresses: dict[str | None, Kept] = {}
+
+    def warm(self, caller: Caller, scope: str | None) -> Group | None:
+        """The limits of a caller, if no database is needed to tell."""
+        plans = self._plans
+        if plans is None or not plans.fresh:
+            return None
+        if caller.tenant is None:
+            return self._group(plans, self._anonymous(caller.address), caller, scope)
+        own = self._tenants.get(caller.tenant)
+        return self._group(plans, own, caller, scope) if own is not None and own.fresh else None
+
+    def load(self, caller: Caller, scope: str | None) -> Group:
+        """The limits of a caller, from the database as far as needed.
+
+        Raises CatalogUnavailable if they can't be read and none are known from before.
+        """
+        if self._plans is None or not self._plans.fresh:
+            self._plans = self._read(rows.load_plans, self._plans)
+        if caller.tenant is None:
+            return self._group(self._plans, self._anonymous(caller.address), caller, scope)
+        own = self._tenants.get(caller.tenant)
+        if own is None or not own.fresh:
+            own = self._read(lambda: rows.load_tenant(caller.tenant or ""), own)
+            _put(self._tenants, caller.tenant, own, MOST_TENANTS)
+        return self._group(self._plans, own, caller, scope)
+
+    def learn(self, caller: Caller, current: tuple[str, ...]) -> None:
+        """The store knows newer versions: what was read under others is read again."""
+        plans = self._plans
+        if plans is not None and current and plans.version != current[0]:
+            self.forget_plans(current[0])
+        if caller.tenant is not None and len(current) > 1:
+            own = self._tenants.get(caller.tenant)
+            if own is not None and own.version != current[1]:
+                self.forget_tenant(caller.tenant, current[1])
+
+    def forget_plans(self, version: str) -> None:
+        """The plans were edited, and are of this version now."""
+        plans = self._plans
+        everyone = every_tenant(version)
+        # None named: nobody edited them all for longer than anything is kept.
+        if everyone and (plans is None or every_tenant(plans.version) != everyone):
+            self._tenants.clear()
+        if plans is not None:
+            self._plans = Kept(plans.value, version, 0.0)
+
+    def forget_tenant(self, key: str, version: str) -> None:
+        """A tenant was edited, and is of this version now."""
+        own = self._tenants.get(key)
+        if own is not None:
+            self._tenants[key] = Kept(own.value, version, 0.0)
+
+    def clear(self) -> None:
+        self._plans = None
+        self._tenants.clear()
+        self._addresses.clear()
+
+    def size(self) -> int:
+        return len(self._tenants)
+
+    def _read(self, load: Callable[[], Any], before: Kept | None) -> Kept:
+        version = before.version if before else ""
+        ttl = conf.CATALOG_TTL * random.uniform(0.8, 1.0)
+        try:
+            return Kept(_in_savepoint(load), version, time.monotonic() + ttl)
+        except Error as error:
+            once.error(
+                f"The limits can't be read from the database ({error}); those known from before "
+                "stay in force. Has ratelimits been migrated?"
+            )
+            if before is None:
+                raise CatalogUnavailable(str(error)) from error
+            return Kept(before.value, version, time.monotonic() + RETRY)
+
+    def _anonymous(self, address: str | None) -> Kept:
+        kept = self._addresses.get(address)
+        if kept is None:
+            kept = Kept(None, "", 0.0)
+            _put(self._addresses, address, kept, MOST_ADDRESSES)
+        return kept
+
+    def _group(self, plans: Kept, own: Kept | None, caller: Caller, scope: str | None) -> Group:
+        """The prepared limits, made anew if the plans changed or one of them has expired."""
+        assert own is not None
+        address = caller.address if _by_address(plans.value) else None
+        key = (scope, conf.MODE, address, caller.only_address)
+        found = own.groups.get(key)
+        if found is not None and found[0] is plans and found[1] > time.time():
+            return found[2]
+        if len(own.groups) > 64:
+            own.groups.clear()
+        slots, until = _slots(plans.value, own.value, caller, scope)
+        has_own = own.value is not None and bool(own.value.limits)
+        group = Group(slots, self._versions(plans, own, caller), has_own)
+        own.groups[key] = (plans, until, group)
+        return group
+
+    def _versions(self, plans: Kept, own: Kept, caller: Caller) -> tuple[tuple[str, str], ...]:
+        if not self.versioned:
+            return ()
+        of_plans = (plans_key(), plans.version)
+        if caller.tenant is None:
+            return (of_plans,)
+        return (of_plans, (tenant_key(caller.tenant), own.version))
+
+
+def plans_key() -> str:
+    """Where the store keeps the version of the plans."""
+    return digest("version of plans")
+
+
+def tenant_key(key: str) -> str:
+    """Where the store keeps the version of a tenant."""
+    return digest("version of tenant", key)
+
+
+def every_tenant(version: str) -> str:
+    """The part of the plans' version that changes if any tenant may have been edited."""
+    return version.partition("*")[2]
+
+
+def _in_savepoint(load: Callable[[], Any]) -> Any:
+    """Reads so that a failure leaves a transaction around it usable."""
+    alias = rows.write_alias() or DEFAULT_DB_ALIAS
+    if not connections[alias].in_atomic_block:
+        return load()
+    with transaction.atomic(using=alias):
+        return load()
+
+
+def _put(kept: dict[Any, Kept], key: Any, value: Kept, most: int) -> None:
+    if key not in kept and len(kept) >= most:
+        kept.pop(next(iter(kept)), None)
+    kept[key] = value
+
+
+def _by_address(plans: rows.Plans) -> bool:
+    return any(limit.per == "address" for limit in plans.service)
+
+
+def own_subject(caller: Caller) -> str:
+    """The name in the store of what is counted for a caller itself."""
+    if caller.tenant is None:
+        return digest("address", caller.address or "")
+    return digest("tenant", caller.tenant)
+
+
+def _slots(
+    plans: rows.Plans, own: rows.Own | None, caller: Caller, scope: str | None
+) -> tuple[tuple[Slot, ...], float]:
+    service = _service_slots(plans, caller, scope)
+    if caller.only_address:
+        service = [slot for slot in service if slot.limit.per == "address"]
+        return tuple(map(_moded, service)), float("inf")
+    limits, until = in_force(plans, own, scope)
+    return tuple(map(_moded, (*_own_slots(limits, caller), *service))), until
+
+
+def in_force(
+    plans: rows.Plans, own: rows.Own | None, scope: str | None
+) -> tuple[list[Limit], float]:
+    """The limits of a tenant (of an anonymous caller: None), and until when they stay so.
+
+    An own limit replaces the plan's of the same name, or adds one. A scope of None is all scopes.
+    """
+    until, now = float("inf"), time.time()
+    found = {limit.name: limit for limit in plans.limits.get(_slug(plans, own) or "", ())}
+    for limit, expires in own.limits if own else ():
+        ends = _timestamp(expires)
+        if ends > now:
+            found[limit.name] = limit
+            until = min(until, ends)
+    return [limit for limit in found.values() if _counts(limit, scope)], until
+
+
+def _slug(plans: rows.Plans, own: rows.Own | None) -> str | None:
+    """The plan in force, by its slug."""
+    if not plans.limits:
+        once.warning(
+            "There is no plan, so nothing is limited. "
+            "`manage.py ratelimits_starter` creates three to edit."
+        )
+    if own is None:
+        return plans.anonymous or plans.default
+    if own.plan is not None and own.plan not in plans.limits:
+        once.error(f'There is no plan "{own.plan}"; its tenants have the default plan.')
+        return plans.default
+    return own.plan or plans.default
+
+
+def _timestamp(expires: datetime | None) -> float:
+    return float("inf") if expires is None else expires.timestamp()
+
+
+def _counts(limit: Limit, scope: str | None) -> bool:
+    if limit.rate.is_unlimited or limit.mode == "off":
+        return False
+    return scope is None or limit.scope in ("", scope)
+
+
+def _moded(slot: Slot) -> Slot:
+    """With the setting MODE "shadow", no limit refuses."""
+    if conf.MODE != "shadow" or slot.limit.is_shadow:
+        return slot
+    return Slot(replace(slot.limit, mode="shadow"), slot.subject)
+
+
+def _own_slots(limits: list[Limit], caller: Caller) -> list[Slot]:
+    subject = own_subject(caller)
+    if caller.tenant is None:
+        limits = [replace(limit, per="address") for limit in limits]
+    return [Slot(limit, subject) for limit in limits]
+
+
+def _service_slots(plans: rows.Plans, caller: Caller, scope: str | None) -> list[Slot]:
+    slots = []
+    for limit in plans.service:
+        if not _counts(limit, scope):
+            continue
+        if limit.per == "everyone":
+            slots.append(Slot(limit, digest("everyone")))
+        elif caller.address is not None:
+            slots.append(Slot(limit, digest("service address", caller.address)))
+    return slots

@@ -1,0 +1,125 @@
+"""What happens when plans or tenants are edited: every process hears of it through the store."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from . import rows
+from .catalog import Catalog, every_tenant, plans_key, tenant_key
+from .conf import conf
+from .exceptions import RateLimitError
+from .logs import logger
+from .stores import get_store
+
+# What this process knows of committed rows.
+shared = Catalog()
+
+
+@dataclass(eq=False)
+class Edit:
+    """The plans, or tenants by their keys; None for any of them."""
+
+    plans: bool = False
+    tenants: tuple[str, ...] | None = ()
+
+    def publish(self) -> None:
+        """Tell every process. They read anew before they take anything else."""
+        if self.plans or self.tenants is None:
+            version = _next_version(everyone=self.tenants is None)
+            _set_versions({plans_key(): version})
+            shared.forget_plans(version)
+        for key in self.tenants or ():
+            version = secrets.token_urlsafe(6)
+            _set_versions({tenant_key(key): version})
+            shared.forget_tenant(key, version)
+
+
+def _next_version(everyone: bool) -> str:
+    """A new version of the plans, whose second half changes only if any tenant was edited."""
+    version = secrets.token_urlsafe(6)
+    if everyone:
+        return f"{version}*{secrets.token_urlsafe(6)}"
+    return f"{version}*{every_tenant(_current_version())}"
+
+
+def _current_version() -> str:
+    store = get_store()
+    try:
+        return store.versions([plans_key()])[0] if store else ""
+    except RateLimitError:
+        # Setting the next one fails too, and says so.
+        return ""
+
+
+def _set_versions(versions: dict[str, str]) -> None:
+    store = get_store()
+    if store is None:
+        return
+    try:
+        store.set_versions(versions, max(1, int(2 * conf.CATALOG_TTL)))
+    except RateLimitError as error:
+        logger.error(
+            "Other processes can't be told of an edited limit (%s); they act on it within %s s.",
+            error,
+            conf.CATALOG_TTL,
+        )
+
+
+@dataclass
+class Transaction:
+    """The edits of an open transaction, and what its own takes have read since.
+
+    Others must not see them, and a rollback takes them back. An edit is in force as long as
+    Django keeps its hook for the commit, which a rollback to a savepoint removes.
+    """
+
+    edits: list[Edit] = field(default_factory=list)
+    catalog: Catalog = field(default_factory=lambda: Catalog(versioned=False))
+
+    def in_force(self, connection: BaseDatabaseWrapper) -> bool:
+        hooks = [entry[1] for entry in connection.run_on_commit]
+        alive = [edit for edit in self.edits if edit.publish in hooks]
+        if len(alive) != len(self.edits):
+            self.edits = alive
+            self.catalog.clear()
+        return bool(alive)
+
+
+_open: WeakKeyDictionary[BaseDatabaseWrapper, Transaction] = WeakKeyDictionary()
+
+
+def note(edit: Edit, using: str) -> None:
+    """An edit was made: acts at once in this transaction, elsewhere when it is committed."""
+    connection = connections[using]
+    if not connection.in_atomic_block:
+        edit.publish()
+        return
+    changes = _open.setdefault(connection, Transaction())
+    changes.edits.append(edit)
+    changes.catalog.clear()
+    transaction.on_commit(edit.publish, using=using)
+
+
+def catalog() -> Catalog:
+    """The catalog to use here: the shared one, outside of transactions that edit."""
+    if not _open:
+        return shared
+    connection: Any = connections[rows.write_alias()]
+    changes = _open.get(connection)
+    if changes is None:
+        return shared
+    if connection.in_atomic_block and changes.in_force(connection):
+        return changes.catalog
+    del _open[connection]
+    return shared
+
+
+def tenants(keys: Iterable[str] | None) -> Edit:
+    return Edit(tenants=None if keys is None else tuple(keys))

@@ -1,0 +1,35 @@
+"""The package's logger, and messages that are worth one line, not one for each request."""
+
+from __future__ import annotations
+
+import logging
+
+logger = logging.getLogger("ratelimits")
+
+# A message names what is wrong, and there could be as many as there are rows.
+_MOST = 1000
+
+
+class Once:
+    """Says each message a single time in the life of the process."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def warning(self, message: str) -> None:
+        self._say(logging.WARNING, message)
+
+    def error(self, message: str) -> None:
+        self._say(logging.ERROR, message)
+
+    def _say(self, level: int, message: str) -> None:
+        if message not in self._said and len(self._said) < _MOST:
+            self._said.add(message)
+            logger.log(level, message)
+
+    def forget(self) -> None:
+        """Everything may be said again."""
+        self._said.clear()
+
+
+once = Once()

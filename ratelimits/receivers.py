@@ -1,0 +1,52 @@
+"""From Django's signals, and ours for bulk changes, to edits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.signals import setting_changed
+from django.db.models.signals import post_delete, post_migrate, post_save
+
+from .edits import Edit, note, shared, tenants
+from .models import Plan, PlanLimit, ServiceLimit, Tenant, TenantLimit
+from .signals import plans_edited, tenants_edited
+
+
+def _plans(*, using: str, **kwargs: Any) -> None:
+    note(Edit(plans=True), using)
+
+
+def _tenant(*, instance: Tenant, using: str, **kwargs: Any) -> None:
+    note(tenants(instance.edited_keys()), using)
+
+
+def _tenant_limit(*, instance: TenantLimit, using: str, **kwargs: Any) -> None:
+    note(tenants(instance.edited_keys()), using)
+
+
+def _tenants(*, using: str, keys: list[str] | None, **kwargs: Any) -> None:
+    note(tenants(keys), using)
+
+
+def _everything(**kwargs: Any) -> None:
+    """The tables were made, changed or emptied."""
+    shared.clear()
+
+
+def _setting(*, setting: str, **kwargs: Any) -> None:
+    # Digests and modes are part of what is prepared.
+    if setting in ("RATELIMITS", "SECRET_KEY", "DATABASE_ROUTERS"):
+        shared.clear()
+
+
+def connect() -> None:
+    """Called once, when the apps are ready."""
+    for signal in (post_save, post_delete):
+        for model in (Plan, PlanLimit, ServiceLimit):
+            signal.connect(_plans, sender=model, dispatch_uid=f"ratelimits.{model.__name__}")
+        signal.connect(_tenant, sender=Tenant, dispatch_uid="ratelimits.Tenant")
+        signal.connect(_tenant_limit, sender=TenantLimit, dispatch_uid="ratelimits.TenantLimit")
+    plans_edited.connect(_plans, dispatch_uid="ratelimits.plans_edited")
+    tenants_edited.connect(_tenants, dispatch_uid="ratelimits.tenants_edited")
+    post_migrate.connect(_everything, dispatch_uid="ratelimits.post_migrate")
+    setting_changed.connect(_setting, dispatch_uid="ratelimits.catalog")

@@ -1,0 +1,78 @@
+"""What is remembered of a request while it is counted, by whichever doors it passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import HttpRequest
+
+from .limits import Decision, Outcome
+from .stores.base import Group, Slot
+
+
+class Counted:
+    """What one request has taken so far, so that the same limit is counted once."""
+
+    __slots__ = ("costs", "outcomes")
+
+    def __init__(self) -> None:
+        self.costs: dict[tuple[str, str], int] = {}
+        self.outcomes: dict[tuple[str, str], Outcome] = {}
+
+    def missing(self, group: Group, cost: int) -> list[int]:
+        """What is still to be taken of each limit, for the request to have cost so much."""
+        if not self.costs:
+            return [cost] * len(group.slots)
+        return [max(0, cost - self.costs.get(_name(slot), 0)) for slot in group.slots]
+
+    def add(self, group: Group, costs: Sequence[int], decision: Decision) -> None:
+        """Remember what was taken, and what there is to publish."""
+        if decision.allowed:
+            for slot, cost in zip(group.slots, costs):  # noqa: B905 (no costs: nothing was taken)
+                name = _name(slot)
+                self.costs[name] = self.costs.get(name, 0) + cost
+        names = {id(slot.limit): _name(slot) for slot in group.slots}
+        for outcome in decision.outcomes:
+            self.outcomes[names[id(outcome.limit)]] = outcome
+
+    def of(self, group: Group, cost: int) -> Decision:
+        """The decision on limits that were all counted before."""
+        names = map(_name, group.slots)
+        known = tuple(self.outcomes[name] for name in names if name in self.outcomes)
+        return Decision(known, cost)
+
+    def everything(self, last: Decision) -> Decision:
+        """The last decision, with the limits of the earlier ones."""
+        if len(self.outcomes) == len(last.outcomes):
+            return last
+        return Decision(tuple(self.outcomes.values()), last.cost, last.unavailable, last.spread)
+
+
+def _name(slot: Slot) -> tuple[str, str]:
+    return slot.subject, slot.limit.ident or slot.limit.name
+
+
+def plain(request: Any) -> HttpRequest:
+    """Django's request, also behind DRF's."""
+    inner: HttpRequest = getattr(request, "_request", request)
+    return inner
+
+
+def counted(request: Any) -> Counted:
+    """What was counted of a request so far."""
+    inner: Any = plain(request)
+    found = getattr(inner, "_ratelimits", None)
+    if found is None:
+        found = inner._ratelimits = Counted()
+    assert isinstance(found, Counted)
+    return found
+
+
+def is_preflight(request: Any) -> bool:
+    """Whether a browser asks, before a CORS request, if it may (Fetch standard)."""
+    return (
+        request.method == "OPTIONS"
+        and "HTTP_ORIGIN" in request.META
+        and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in request.META
+    )

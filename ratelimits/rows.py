@@ -1,0 +1,121 @@
+"""From the rows of the models to limits. Only this, and who edits, knows the ORM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.apps import apps
+from django.db import router
+
+from .conf import conf
+from .limits import Limit
+from .logs import once
+from .rates import Rate
+from .validation import limit_errors
+
+
+@dataclass(frozen=True)
+class Plans:
+    """All plans, and the service's own limits, as of one moment."""
+
+    limits: Mapping[str, tuple[Limit, ...]]
+    default: str | None
+    anonymous: str | None
+    service: tuple[Limit, ...]
+
+
+@dataclass(frozen=True)
+class Own:
+    """What a tenant's rows say: its plan's slug, and its own limits with their ends."""
+
+    plan: str | None = None
+    limits: tuple[tuple[Limit, datetime | None], ...] = ()
+
+
+def model(name: str) -> Any:
+    return apps.get_model("ratelimits", name)
+
+
+def write_alias() -> str:
+    """The database that edits go to. Reading a replica could bring back what was edited."""
+    return router.db_for_write(model("Plan"))
+
+
+def load_plans() -> Plans:
+    """Read all plans. May raise any of Django's database errors."""
+    alias = write_alias()
+    plans = model("Plan").objects.using(alias).order_by("pk").prefetch_related("limits")
+    limits, default, anonymous = {}, None, None
+    for plan in plans:
+        limits[plan.slug] = tuple(_limits(plan.limits.all()))
+        default = plan.slug if plan.is_default else default
+        anonymous = plan.slug if plan.is_anonymous else anonymous
+    service = model("ServiceLimit").objects.using(alias).order_by("pk")
+    return Plans(limits, default, anonymous, tuple(_limits(service)))
+
+
+def load_tenant(key: str) -> Own:
+    """Read a tenant, whose plan the setting PLAN may know better."""
+    alias = write_alias()
+    tenant = (
+        model("Tenant")
+        .objects.using(alias)
+        .select_related("plan")
+        .prefetch_related("limits")
+        .filter(key=key)
+        .first()
+    )
+    plan = _billed_plan(key)
+    if tenant is None:
+        return Own(plan)
+    own = [
+        (limit, row.expires_at)
+        for row in sorted(tenant.limits.all(), key=lambda row: row.pk)
+        if (limit := limit_of(row)) is not None
+    ]
+    return Own(plan or (tenant.plan and tenant.plan.slug), tuple(own))
+
+
+def _billed_plan(key: str) -> str | None:
+    ask = conf.imported("PLAN")
+    return ask(key) if ask else None
+
+
+def _limits(rows: Iterable[Any]) -> Iterable[Limit]:
+    return (limit for row in rows if (limit := limit_of(row)) is not None)
+
+
+def limit_of(row: Any) -> Limit | None:
+    """The limit that a row of any of the models means.
+
+    A row that was written past the form and means nothing is logged once and left out.
+    """
+    wrong = _fault(row)
+    if wrong:
+        once.error(f'{row._meta.label} {row.pk} "{row.name}" is left out: {wrong}')
+        return None
+    return Limit(
+        name=row.name,
+        rate=row.rate,
+        burst=row.burst,
+        scope=row.scope,
+        algorithm=getattr(row, "algorithm", "token_bucket"),
+        mode=row.mode,
+        on_store_failure=getattr(row, "on_store_failure", ""),
+        per=getattr(row, "per", "tenant"),
+    )
+
+
+def _fault(row: Any) -> str:
+    if not isinstance(row.rate, Rate):
+        return f'"{row.rate}" is not a rate.'
+    algorithm = getattr(row, "algorithm", "token_bucket")
+    if algorithm not in ("token_bucket", "fixed_window", "sliding_log", "sliding_counter"):
+        return f'"{algorithm}" is not an algorithm.'
+    errors = limit_errors(row.rate, row.burst, algorithm)
+    if row.burst is not None and row.burst < 1:
+        return "The burst is below 1."
+    return " ".join(str(error) for error in errors.values())

@@ -1,0 +1,132 @@
+"""From a request to who pays for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction, sync_to_async
+from django.http import HttpRequest
+
+from .conf import conf, resolve
+from .keys import digest
+
+Resolver = Callable[[Any], Any]
+
+
+def resolvers() -> list[Resolver]:
+    """The chain of the setting TENANT."""
+    setting = conf.TENANT
+    if isinstance(setting, str) or callable(setting):
+        setting = [setting]
+    return [resolver for entry in setting if (resolver := resolve(entry)) is not None]
+
+
+def tenant_of(request: Any) -> str | None:
+    """The tenant's key as the first resolver that answers says; None: anonymous."""
+    for resolver in resolvers():
+        key = _key(resolver(request))
+        if key is not None:
+            return key
+    return None
+
+
+async def atenant_of(request: Any) -> str | None:
+    """See tenant_of(). Resolvers may read the database, so plain ones run in a thread."""
+    for resolver in resolvers():
+        if iscoroutinefunction(resolver):
+            key = _key(await resolver(request))
+        else:
+            key = _key(await sync_to_async(resolver, thread_sensitive=True)(request))
+        if key is not None:
+            return key
+    return None
+
+
+def _key(value: Any) -> str | None:
+    return None if value is None or value == "" else str(value)
+
+
+def by_user(request: Any) -> str | None:
+    """`user:<pk>` of the authenticated user."""
+    user = getattr(request, "user", None)
+    if user is None or not getattr(user, "is_authenticated", False):
+        return None
+    return f"user:{user.pk}"
+
+
+def by_auth(request: Any) -> str | None:
+    """`auth:...` of DRF's request.auth: a token's row, or the subject of its claims.
+
+    What is secret itself goes in as a digest.
+    """
+    auth = getattr(request, "auth", None)
+    if auth is None:
+        return None
+    subject = _claim(auth)
+    if subject:
+        return f"auth:{subject}"
+    pk = getattr(auth, "pk", None)
+    # The primary key of DRF's own tokens is the secret.
+    if pk is not None and pk != getattr(auth, "key", None):
+        return f"auth:{pk}"
+    return f"auth:{digest('auth', str(auth if pk is None else pk))}"
+
+
+def _claim(auth: Any) -> Any:
+    """The subject of a token that carries claims, such as a JWT."""
+    claims = getattr(auth, "payload", auth)
+    if not isinstance(claims, Mapping):
+        return None
+    return claims.get("sub") or claims.get("user_id")
+
+
+def attribute(path: str, prefix: str = "") -> Resolver:
+    """A resolver that follows a path of attributes, such as `user.organization_id`.
+
+    A step that is missing or None, and a user who is not authenticated, mean the next resolver.
+    """
+    steps = path.split(".")
+
+    def by_attribute(request: Any) -> str | None:
+        value = request
+        for step in steps:
+            value = getattr(value, step, None)
+            if value is None or getattr(value, "is_authenticated", True) is False:
+                return None
+        return f"{prefix}{value}"
+
+    return by_attribute
+
+
+def api_key(header: str, lookup: str | Callable[[str], Any]) -> Resolver:
+    """A resolver for a credential in a header, such as `X-API-Key`.
+
+    `lookup(credential)` verifies it and gives the tenant's key, or None: then the caller
+    counts as anonymous, by address, so that made-up credentials are no way around a limit.
+    """
+    name = "HTTP_" + header.upper().replace("-", "_")
+
+    def by_api_key(request: Any) -> str | None:
+        credential = request.META.get(name)
+        find = resolve(lookup)
+        return _key(find(credential)) if credential and find else None
+
+    return by_api_key
+
+
+def is_exempt(request: HttpRequest) -> bool:
+    """Whether the setting EXEMPT says so. A tenant with own limits may be counted even so."""
+    exempt = conf.imported("EXEMPT")
+    return bool(exempt and exempt(request))
+
+
+__all__: Sequence[str] = [
+    "api_key",
+    "atenant_of",
+    "attribute",
+    "by_auth",
+    "by_user",
+    "is_exempt",
+    "tenant_of",
+]

@@ -1,0 +1,61 @@
+"""Who is counted for a request, or for a tenant's key."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from asgiref.sync import iscoroutinefunction, sync_to_async
+
+from .addresses import address_of
+from .catalog import Caller
+from .requests import is_preflight
+from .tenants import atenant_of, is_exempt, resolvers, tenant_of
+
+# A tenant's key, Django's request, or DRF's.
+Who = Any
+
+
+class Counted(NamedTuple):
+    """A caller, and whether only limits of its own count, since it is exempt."""
+
+    caller: Caller
+    exempt: bool = False
+
+
+def caller_of(who: Who) -> Counted:
+    """The caller behind a key or a request. Raises ValueError for an empty key."""
+    known = _without_resolving(who)
+    if known is not None:
+        return known
+    return Counted(Caller(tenant_of(who), address_of(who)), is_exempt(who))
+
+
+async def acaller_of(who: Who) -> Counted:
+    """See caller_of(). Plain resolvers run in a thread, where they may read the database."""
+    known = _without_resolving(who)
+    if known is not None:
+        return known
+    if not any(iscoroutinefunction(resolver) for resolver in resolvers()):
+        return await sync_to_async(caller_of, thread_sensitive=True)(who)
+    exempt = await sync_to_async(is_exempt, thread_sensitive=True)(who)
+    return Counted(Caller(await atenant_of(who), address_of(who)), exempt)
+
+
+def at_address(request: Any) -> Counted:
+    """The caller as an address only, for what is counted before anyone is authenticated."""
+    return Counted(Caller(None, address_of(request), only_address=True), is_exempt(request))
+
+
+async def aat_address(request: Any) -> Counted:
+    """See at_address()."""
+    return await sync_to_async(at_address, thread_sensitive=True)(request)
+
+
+def _without_resolving(who: Who) -> Counted | None:
+    if isinstance(who, str):
+        if not who:
+            raise ValueError("A tenant's key can't be empty.")
+        return Counted(Caller(who))
+    if is_preflight(who):
+        return Counted(Caller(None, address_of(who), only_address=True), is_exempt(who))
+    return None
