@@ -98,5 +98,3 @@ class PlanLimit(SoldLimitModel):
 
     def natural_key(self) -> tuple[str, str]:
         return (*self.plan.natural_key(), self.name)
-
-    natural_key.dependencies = ["ratelimits.plan"]  # type: ignore[attr-defined]
