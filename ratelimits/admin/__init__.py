@@ -1,0 +1,9 @@
+"""The operator's pages in Django's admin."""
+
+from __future__ import annotations
+
+from .plans import PlanAdmin
+from .services import ServiceLimitAdmin
+from .tenants import TenantAdmin
+
+__all__ = ["PlanAdmin", "ServiceLimitAdmin", "TenantAdmin"]

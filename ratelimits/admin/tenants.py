@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from ratelimits.conf import conf
+from ratelimits.models import Plan, PlanLimit, Tenant, TenantLimit
+
+from .base import LimitInline, TrapsAdmin, described
+from .labels import tenant_label
+from .traps import traps
+
+
+class TenantLimitInline(LimitInline[TenantLimit]):
+    model = TenantLimit
+    fields = [
+        "name",
+        "rate",
+        "burst",
+        "scope",
+        "algorithm",
+        "mode",
+        "on_store_failure",
+        "expires_at",
+        "reason",
+    ]
+
+
+class OwnLimitsFilter(admin.SimpleListFilter):
+    title = _("limits of their own")
+    parameter_name = "own"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("yes", _("Yes")), ("no", _("No"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        own = Exists(TenantLimit.objects.filter(tenant=OuterRef("pk")))
+        if self.value() == "yes":
+            return queryset.filter(own)
+        return queryset.exclude(own) if self.value() == "no" else queryset
+
+
+@admin.register(Tenant)
+class TenantAdmin(TrapsAdmin[Tenant]):
+    """Tenants, the plan of each, and what was agreed with them beyond it."""
+
+    autocomplete_fields = ["plan"]
+    fields = ["key", "name", "plan", "notes"]
+    inlines = [TenantLimitInline]
+    list_display = ["key", "name", "plan_name", "own_limits"]
+    list_filter = ["plan", OwnLimitsFilter]
+    list_select_related = ["plan"]
+    search_fields = ["key", "name"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Tenant]:
+        return super().get_queryset(request).prefetch_related("limits")
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        key, *others = super().get_list_display(request)
+        return [key, *_label_field(), *others]
+
+    def get_fields(self, request: HttpRequest, obj: Tenant | None = None) -> list[Any]:
+        key, *others = super().get_fields(request, obj)
+        return [key, *(_label_field() if obj else []), *others]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Tenant | None = None) -> list[Any]:
+        return [*super().get_readonly_fields(request, obj), *_label_field()]
+
+    @admin.display(description=_("who it is"))
+    def label(self, tenant: Tenant) -> SafeString | None:
+        return tenant_label(tenant.key)
+
+    @admin.display(description=_("plan"), ordering="plan__name")
+    def plan_name(self, tenant: Tenant) -> str:
+        return str(tenant.plan or gettext("the default one"))
+
+    @admin.display(description=_("limits of its own"))
+    def own_limits(self, tenant: Tenant) -> SafeString:
+        return described(tenant.limits.all())
+
+    def traps(self, obj: Tenant) -> Iterable[str]:
+        # Read again: what came with the page is from before it was saved.
+        limits = TenantLimit.objects.using(obj._state.db).filter(tenant=obj)
+        own = limits.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()))
+        plans = Plan.objects.using(obj._state.db)
+        plan = obj.plan or plans.filter(is_default=True).first()
+        sold = PlanLimit.objects.using(obj._state.db).filter(plan=plan)
+        return traps(own, beside=sold.exclude(name__in=own.values("name")))
+
+
+def _label_field() -> list[str]:
+    return ["label"] if conf.TENANT_LABEL else []
