@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.widgets import AdminTextInputWidget
+from django.contrib.admin.widgets import AdminTextareaWidget
 from django.db import models
 from django.forms.formsets import BaseFormSet
 from django.http import HttpRequest
@@ -21,18 +21,28 @@ M = TypeVar("M", bound=models.Model)
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin
     TabularInline = admin.TabularInline
+    StackedInline = admin.StackedInline
 else:
     # Django's own have no type parameters when the program runs.
-    class ModelAdmin(admin.ModelAdmin, Generic[M]):
-        pass
-
-    class TabularInline(admin.TabularInline):
+    class _Typed:
         def __class_getitem__(cls, parameters: Any) -> type:
             return cls
+
+    class ModelAdmin(_Typed, admin.ModelAdmin):
+        pass
+
+    class TabularInline(_Typed, admin.TabularInline):
+        pass
+
+    class StackedInline(_Typed, admin.StackedInline):
+        pass
 
 
 class TrapsAdmin(ModelAdmin[M]):
     """Warns, once everything is saved, of choices that do something else than they seem to."""
+
+    # Low enough to leave the limits in sight.
+    formfield_overrides = {models.TextField: {"widget": AdminTextareaWidget(attrs={"rows": 3})}}
 
     def traps(self, obj: M) -> Iterable[str]:
         """What to warn of."""
@@ -50,20 +60,26 @@ class TrapsAdmin(ModelAdmin[M]):
             messages.warning(request, trap)
 
 
-class LimitInline(TabularInline[M, Any]):
-    """A row for each limit. Its text fields are as wide as what is typed there."""
+class LimitForm:
+    """For inlines of limits: fields as wide as what is typed there, so that a row fits."""
 
     extra = 0
-    widths = {"name": 16, "rate": 12, "scope": 12, "reason": 16}
+    # Without the classes by which the admin's style sheet makes them twice as wide.
+    attributes = {
+        "name": {"class": "ratelimits-text", "size": "11"},
+        "rate": {"class": "ratelimits-text", "size": "9"},
+        "scope": {"class": "ratelimits-text", "size": "8"},
+        "burst": {"class": "vIntegerField"},
+    }
 
     def formfield_for_dbfield(
         self, db_field: models.Field[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> forms.Field | None:
-        if db_field.name in self.widths:
-            # Without the class that the admin's style sheet makes 20em wide.
-            attrs = {"class": "ratelimits-text", "size": str(self.widths[db_field.name])}
-            kwargs["widget"] = AdminTextInputWidget(attrs=attrs)
-        return super().formfield_for_dbfield(db_field, request, **kwargs)
+        parent: Any = super()
+        field: forms.Field | None = parent.formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None:
+            field.widget.attrs.update(self.attributes.get(db_field.name, {}))
+        return field
 
 
 def described(limits: Iterable[LimitModel]) -> SafeString:

@@ -16,12 +16,14 @@ from django.utils.translation import gettext_lazy as _
 
 from ratelimits.models import Plan, PlanLimit, Tenant
 
-from .base import LimitInline, TrapsAdmin, described
+from .base import LimitForm, TabularInline, TrapsAdmin, described
 from .traps import traps
 
 
-class PlanLimitInline(LimitInline[PlanLimit]):
+class PlanLimitInline(LimitForm, TabularInline[PlanLimit, Plan]):
     model = PlanLimit
+    verbose_name = _("limit")
+    verbose_name_plural = _("limits")
     fields = ["name", "rate", "burst", "scope", "algorithm", "mode", "on_store_failure"]
 
 

@@ -14,23 +14,19 @@ from django.utils.translation import gettext_lazy as _
 from ratelimits.conf import conf
 from ratelimits.models import Plan, PlanLimit, Tenant, TenantLimit
 
-from .base import LimitInline, TrapsAdmin, described
+from .base import LimitForm, StackedInline, TrapsAdmin, described
 from .labels import tenant_label
 from .traps import traps
 
 
-class TenantLimitInline(LimitInline[TenantLimit]):
+class TenantLimitInline(LimitForm, StackedInline[TenantLimit, Tenant]):
     model = TenantLimit
+    verbose_name = _("limit")
+    verbose_name_plural = _("limits of its own: one named like the plan's replaces it")
     fields = [
-        "name",
-        "rate",
-        "burst",
-        "scope",
-        "algorithm",
-        "mode",
-        "on_store_failure",
-        "expires_at",
-        "reason",
+        ("name", "rate", "burst", "scope"),
+        ("algorithm", "mode", "on_store_failure"),
+        ("expires_at", "reason"),
     ]
 
 

@@ -284,8 +284,8 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         choices=[
-                            ("", "as the settings say"),
-                            ("local", "count in each process"),
+                            ("", "as in settings"),
+                            ("local", "count locally"),
                             ("allow", "allow"),
                             ("deny", "deny"),
                         ],
@@ -398,8 +398,8 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         choices=[
-                            ("", "as the settings say"),
-                            ("local", "count in each process"),
+                            ("", "as in settings"),
+                            ("local", "count locally"),
                             ("allow", "allow"),
                             ("deny", "deny"),
                         ],

@@ -24,8 +24,8 @@ class Mode(models.TextChoices):
 class StoreFailure(models.TextChoices):
     """What a limit does while the store is away."""
 
-    DEFAULT = "", _("as the settings say")
-    LOCAL = "local", _("count in each process")
+    DEFAULT = "", _("as in settings")
+    LOCAL = "local", _("count locally")
     ALLOW = "allow", _("allow")
     DENY = "deny", _("deny")
 
