@@ -11,9 +11,10 @@ from .limits import SECOND, Decision, Outcome
 from .stores.base import Answer, Group, Slot
 
 
-def decide(operation: Operation, group: Group, costs: Sequence[int], answer: Answer) -> Decision:
-    """The decision of one operation over the limits of a group."""
-    cost = max(costs, default=0)
+def decide(
+    operation: Operation, group: Group, costs: Sequence[int], cost: int, answer: Answer
+) -> Decision:
+    """The decision of one operation over the limits of a group; `cost` is the request's."""
     if answer.unavailable:
         return Decision((), cost, unavailable=True, spread=random.random())
     outcomes = tuple(outcomes_of(operation, group, costs, answer))

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .limits import Decision
+
 
 class RateLimitError(Exception):
     """Base class of the package's own errors. Not raised itself."""
@@ -21,3 +26,11 @@ class InvalidStore(RateLimitError):
 
 class CatalogUnavailable(RateLimitError):
     """The limits can't be read from the database, and none are known from before."""
+
+
+class RateLimited(RateLimitError):
+    """Raise it with a refused decision, and the middleware answers the request with it."""
+
+    def __init__(self, decision: Decision) -> None:
+        self.decision = decision
+        super().__init__("The request exceeds a rate limit.")

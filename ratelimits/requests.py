@@ -20,11 +20,14 @@ class Counted:
         self.costs: dict[tuple[str, str], int] = {}
         self.outcomes: dict[tuple[str, str], Outcome] = {}
 
-    def missing(self, group: Group, cost: int) -> list[int]:
+    def missing(self, group: Group, costs: list[int]) -> list[int]:
         """What is still to be taken of each limit, for the request to have cost so much."""
         if not self.costs:
-            return [cost] * len(group.slots)
-        return [max(0, cost - self.costs.get(_name(slot), 0)) for slot in group.slots]
+            return costs
+        return [
+            max(0, cost - self.costs.get(_name(slot), 0))
+            for slot, cost in zip(group.slots, costs, strict=True)
+        ]
 
     def add(self, group: Group, costs: Sequence[int], decision: Decision) -> None:
         """Remember what was taken, and what there is to publish."""
@@ -76,3 +79,13 @@ def is_preflight(request: Any) -> bool:
         and "HTTP_ORIGIN" in request.META
         and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in request.META
     )
+
+
+def publishes_elsewhere(request: Any) -> bool:
+    """Whether the middleware publishes, which then is the only one to do so."""
+    return getattr(plain(request), "_ratelimits_middleware", False)
+
+
+def decision_of(request: Any) -> Decision | None:
+    """All that was decided about a request so far."""
+    return getattr(plain(request), "ratelimit", None)
