@@ -20,8 +20,10 @@ def _tenant(*, instance: Tenant, using: str, **kwargs: Any) -> None:
     note(tenants(instance.edited_keys()), using)
 
 
-def _tenant_limit(*, instance: TenantLimit, using: str, **kwargs: Any) -> None:
-    note(tenants(instance.edited_keys()), using)
+def _tenant_limit(*, instance: TenantLimit, using: str, origin: Any = None, **kwargs: Any) -> None:
+    # A tenant that is deleted with its limits is announced itself.
+    if getattr(origin, "model", type(origin)) is not Tenant:
+        note(tenants(instance.edited_keys()), using)
 
 
 def _tenants(*, using: str, keys: list[str] | None, **kwargs: Any) -> None:
