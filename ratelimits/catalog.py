@@ -39,6 +39,20 @@ class Caller(NamedTuple):
     only_address: bool = False
 
 
+class Prepared(NamedTuple):
+    """The limits of one caller and scope, what they were made of, and when one of them ends."""
+
+    group: Group
+    plans: rows.Plans
+    version: str
+    until: float
+
+    def holds(self, plans: Kept) -> bool:
+        return (
+            self.plans is plans.value and self.version == plans.version and self.until > time.time()
+        )
+
+
 @dataclass
 class Kept:
     """What was read, with the version that it was read under and when to read it again."""
@@ -46,8 +60,7 @@ class Kept:
     value: Any
     version: str
     until: float
-    # What was prepared of it, with the plans it was prepared from and when that ends.
-    groups: dict[Any, tuple[Any, float, Group]] = field(default_factory=dict)
+    groups: dict[Any, Prepared] = field(default_factory=dict)
 
     @property
     def fresh(self) -> bool:
@@ -78,15 +91,16 @@ class Catalog:
 
         Raises CatalogUnavailable if they can't be read and none are known from before.
         """
-        if self._plans is None or not self._plans.fresh:
-            self._plans = self._read(rows.load_plans, self._plans)
+        plans = self._plans
+        if plans is None or not plans.fresh:
+            plans = self._plans = _unchanged(plans, self._read(rows.load_plans, plans))
         if caller.tenant is None:
-            return self._group(self._plans, self._anonymous(caller.address), caller, scope)
+            return self._group(plans, self._anonymous(caller.address), caller, scope)
         own = self._tenants.get(caller.tenant)
         if own is None or not own.fresh:
             own = self._read(lambda: rows.load_tenant(caller.tenant or ""), own)
             _put(self._tenants, caller.tenant, own, MOST_TENANTS)
-        return self._group(self._plans, own, caller, scope)
+        return self._group(plans, own, caller, scope)
 
     def learn(self, caller: Caller, current: tuple[str, ...]) -> None:
         """The store knows newer versions: what was read under others is read again."""
@@ -149,14 +163,14 @@ class Catalog:
         address = caller.address if _by_address(plans.value) else None
         key = (scope, conf.MODE, address, caller.only_address)
         found = own.groups.get(key)
-        if found is not None and found[0] is plans and found[1] > time.time():
-            return found[2]
+        if found is not None and found.holds(plans):
+            return found.group
         if len(own.groups) > 64:
             own.groups.clear()
         slots, until = _slots(plans.value, own.value, caller, scope)
         has_own = own.value is not None and bool(own.value.limits)
         group = Group(slots, self._versions(plans, own, caller), has_own)
-        own.groups[key] = (plans, until, group)
+        own.groups[key] = Prepared(group, plans.value, plans.version, until)
         return group
 
     def _versions(self, plans: Kept, own: Kept, caller: Caller) -> tuple[tuple[str, str], ...]:
@@ -181,6 +195,13 @@ def tenant_key(key: str) -> str:
 def every_tenant(version: str) -> str:
     """The part of the plans' version that changes if any tenant may have been edited."""
     return version.partition("*")[2]
+
+
+def _unchanged(before: Kept | None, now: Kept) -> Kept:
+    """Equal plans are the same plans, so that what was prepared of them stays."""
+    if before is not None and before.value == now.value:
+        now.value = before.value
+    return now
 
 
 def _in_savepoint(load: Callable[[], Any]) -> Any:
