@@ -1,0 +1,144 @@
+"""Every store there is, and a caller that asks one of them at times of the test's choosing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from ratelimits.algorithms import Operation, State, run
+from ratelimits.counting import outcomes_of
+from ratelimits.limits import Decision, Limit
+from ratelimits.rates import Rate
+from ratelimits.stores.base import Answer, Group, Slot, Store
+from ratelimits.stores.memory import MemoryStore
+from ratelimits.stores.redis import RedisStore
+
+STORES = ("pure", "memory", "django-redis", "django", "valkey")
+REAL = STORES[1:]
+# Generous, since a test that is not about timeouts must not fail by one.
+TIMEOUT = 10.0
+SECOND = 1_000_000
+HOUR = 3600 * SECOND
+DAY = 24 * HOUR
+# A Wednesday noon: 1 July 2026, 12:00 UTC.
+NOON = 1_782_907_200 * SECOND
+
+_subjects = count()
+
+
+class PureStore(Store):
+    """The reference: the pure functions over a dictionary, and nothing else."""
+
+    def __init__(self) -> None:
+        self.states: dict[tuple[str, bytes, str], State] = {}
+
+    def run(
+        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
+    ) -> Answer:
+        assert now is not None, "the pure functions have no clock"
+        asks = group.asks(costs)
+        keys = [
+            (slot.subject, ident, slot.limit.algorithm)
+            for slot, ident in zip(group.slots, group.idents, strict=True)
+        ]
+        result = run(operation, asks, [self.states.get(key) for key in keys], now)
+        if operation is not Operation.PEEK:
+            self.states.update(zip(keys, result.states, strict=True))
+        condensed = tuple(
+            ask.algorithm.condense(state, ask.terms, ask.cost)
+            for ask, state in zip(asks, result.states, strict=True)
+        )
+        return Answer(now, result.allowed, condensed, result.fitted)
+
+    def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    def set_versions(self, versions: Mapping[str, str], seconds: int) -> None:
+        raise NotImplementedError
+
+    def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
+        raise NotImplementedError
+
+
+def redis_store(url: str, backend: str = "django-redis", **params: Any) -> RedisStore:
+    """A store over a cache backend that is made here, not by CACHES."""
+    if backend == "django":
+        from django.core.cache.backends.redis import RedisCache
+
+        return RedisStore(RedisCache(url, params), TIMEOUT)
+    from django_redis.cache import RedisCache as DjangoRedisCache
+
+    return RedisStore(DjangoRedisCache(url, params), TIMEOUT)
+
+
+def make_store(name: str, start_server: Any) -> Store:
+    """A store by its name in STORES, with its server running."""
+    if name == "pure":
+        return PureStore()
+    if name == "memory":
+        return MemoryStore()
+    server = start_server("valkey" if name == "valkey" else "redis")
+    return redis_store(server.url, "django" if name == "django" else "django-redis")
+
+
+def close(store: Store) -> None:
+    """End its connections, which would only be missed when the garbage is collected."""
+    if isinstance(store, RedisStore):
+        store.client.connection_pool.disconnect()
+
+
+def new_subject() -> str:
+    """A caller nobody has seen before."""
+    return f"subject-{next(_subjects)}"
+
+
+def limit(rate: str, name: str = "limit", **options: Any) -> Limit:
+    return Limit(name, Rate.parse(rate), **options)
+
+
+class Calls:
+    """What one caller asks of one store. Times are microseconds; None is the store's clock."""
+
+    def __init__(self, store: Store, *limits: Limit, subject: str = "") -> None:
+        self.store = store
+        self.subject = subject or new_subject()
+        self.limits = {limit.name: limit for limit in limits}
+
+    def edit(self, *limits: Limit) -> None:
+        """The limits of these names are these from now on."""
+        self.limits.update({limit.name: limit for limit in limits})
+
+    @property
+    def group(self) -> Group:
+        return Group(tuple(Slot(limit, self.subject) for limit in self.limits.values()))
+
+    def answer(self, operation: Operation, cost: int, at: int | None) -> Answer:
+        return self.store.run(operation, self.group, [cost] * len(self.limits), at)
+
+    def do(self, operation: Operation, cost: int = 1, at: int | None = NOON) -> Decision:
+        return self.told(operation, cost, self.answer(operation, cost, at))
+
+    def told(self, operation: Operation, cost: int, answer: Answer) -> Decision:
+        """What a caller is told of an answer."""
+        costs = [cost] * len(self.limits)
+        decision = Decision(tuple(outcomes_of(operation, self.group, costs, answer)), cost)
+        assert decision.allowed == answer.allowed
+        return decision
+
+    def take(self, cost: int = 1, at: int | None = NOON) -> Decision:
+        return self.do(Operation.TAKE, cost, at)
+
+    def peek(self, cost: int = 1, at: int | None = NOON) -> Decision:
+        return self.do(Operation.PEEK, cost, at)
+
+    def charge(self, cost: int, at: int | None = NOON) -> Decision:
+        return self.do(Operation.CHARGE, cost, at)
+
+    def refund(self, cost: int, at: int | None = NOON) -> Decision:
+        return self.do(Operation.REFUND, cost, at)
+
+
+def left(decision: Decision) -> dict[str, int]:
+    """What remains of each limit, by name."""
+    return {outcome.name: outcome.remaining for outcome in decision.outcomes}

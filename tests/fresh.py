@@ -1,0 +1,51 @@
+"""Fixtures that start a test with a limiter that knows nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ratelimits import edits
+from ratelimits.logs import once
+from ratelimits.stores import forget_stores, get_store
+from ratelimits.stores.guarded import GuardedStore
+from ratelimits.stores.redis import RedisStore
+from tests.servers import RedisServer
+from tests.settings import redis_caches
+
+# No test of counting may fail by a timeout, or go on in memory unnoticed.
+PATIENT = {"STORE_TIMEOUT": 20, "STORE_FAILURE": "deny"}
+
+
+def forget_everything() -> None:
+    edits.shared.clear()
+    edits._open.clear()
+    once.forget()
+    forget_stores()
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """No limits known, nothing counted in memory, nothing logged yet."""
+    forget_everything()
+    yield
+    forget_everything()
+
+
+def the_redis_store() -> RedisStore:
+    """The store in force, without its guard."""
+    guarded = get_store()
+    assert isinstance(guarded, GuardedStore)
+    assert isinstance(guarded.store, RedisStore)
+    return guarded.store
+
+
+@pytest.fixture
+def on_redis(redis_server: RedisServer, settings: Any, fresh: None) -> Iterator[RedisServer]:
+    """The limiter counts on an empty Redis, through django-redis."""
+    settings.CACHES = redis_caches(redis_server.url)
+    settings.RATELIMITS = PATIENT
+    yield redis_server
+    the_redis_store().client.connection_pool.disconnect()
