@@ -59,15 +59,7 @@ def load_plans() -> Plans:
 
 def load_tenant(key: str) -> Own:
     """Read a tenant, whose plan the setting PLAN may know better."""
-    alias = write_alias()
-    tenant = (
-        model("Tenant")
-        .objects.using(alias)
-        .select_related("plan")
-        .prefetch_related("limits")
-        .filter(key=key)
-        .first()
-    )
+    tenant = _tenant(key)
     plan = _billed_plan(key)
     if tenant is None:
         return Own(plan)
@@ -77,6 +69,18 @@ def load_tenant(key: str) -> Own:
         if (limit := limit_of(row)) is not None
     ]
     return Own(plan or (tenant.plan and tenant.plan.slug), tuple(own))
+
+
+def _tenant(key: str) -> Any:
+    """The row of a tenant. One that no database could hold has none."""
+    try:
+        storable = b"\0" not in key.encode()
+    except UnicodeEncodeError:
+        storable = False
+    if not storable:
+        return None
+    rows = model("Tenant").objects.using(write_alias())
+    return rows.select_related("plan").prefetch_related("limits").filter(key=key).first()
 
 
 def _billed_plan(key: str) -> str | None:

@@ -23,6 +23,7 @@ from .watching import KEY, watch
 
 ODD = [
     "a" * 1_000_000,
+    "\ud800 lone \udfff",
     "null \0 and line\r\nbreak",
     "{braces}} {rl}",
     "Größe 大きさ 🎈",
