@@ -11,6 +11,8 @@ from .logs import once
 
 # What stands for all callers whose address can't be told.
 UNKNOWN = ""
+# No address with its port and zone is longer. Longer texts are not worth remembering.
+MOST = 100
 
 
 class HasMeta(Protocol):
@@ -33,13 +35,13 @@ def address_of(request: HasMeta) -> str:
     if forwarded and trusted:
         chain = [entry.strip() for entry in forwarded.split(",")]
         peer = chain[-min(trusted, len(chain))]
-    elif forwarded and _is_private(peer):
+    elif forwarded and (not peer or _is_private(peer)):
         once.warning(
             "A proxy at a private address sends X-Forwarded-For, which is ignored, so that all "
             "of its clients count as one. Set RATELIMITS['TRUSTED_PROXIES'] to the number of "
             "proxies in front of this process."
         )
-    address = normalised(peer, conf.IPV6_PREFIX)
+    address = normalised(peer if len(peer) <= MOST else UNKNOWN, conf.IPV6_PREFIX)
     if address == UNKNOWN:
         once.warning(
             "A request has no usable address (REMOTE_ADDR or X-Forwarded-For); all such "
@@ -76,5 +78,6 @@ def _parse(text: str) -> IPv4Address | IPv6Address | None:
 
 @lru_cache(maxsize=1024)
 def _is_private(text: str) -> bool:
+    """Also for the addresses of carriers and clouds (RFC 6598), which count as neither."""
     address = _parse(text)
-    return address is not None and address.is_private
+    return address is not None and not address.is_global

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from inspect import isawaitable
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, sync_to_async
+from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
 from django.http import HttpRequest
 
 from .conf import conf, resolve
@@ -25,7 +26,11 @@ def resolvers() -> list[Resolver]:
 def tenant_of(request: Any) -> str | None:
     """The tenant's key as the first resolver that answers says; None: anonymous."""
     for resolver in resolvers():
-        key = _key(resolver(request))
+        value = resolver(request)
+        # What an async one gives has no meaning as text, and differs each time.
+        if type(value) is not str and isawaitable(value):
+            value = async_to_sync(_awaited)(value)
+        key = _key(value)
         if key is not None:
             return key
     return None
@@ -34,13 +39,25 @@ def tenant_of(request: Any) -> str | None:
 async def atenant_of(request: Any) -> str | None:
     """See tenant_of(). Resolvers may read the database, so plain ones run in a thread."""
     for resolver in resolvers():
-        if iscoroutinefunction(resolver):
-            key = _key(await resolver(request))
+        if is_async(resolver):
+            value = await resolver(request)
         else:
-            key = _key(await sync_to_async(resolver, thread_sensitive=True)(request))
+            value = await sync_to_async(resolver, thread_sensitive=True)(request)
+            value = await value if isawaitable(value) else value
+        key = _key(value)
         if key is not None:
             return key
     return None
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine; also for an object with an async __call__."""
+    call = getattr(function, "__call__", None)  # noqa: B004 (it is not asked if it is callable)
+    return iscoroutinefunction(function) or iscoroutinefunction(call)
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value
 
 
 def _key(value: Any) -> str | None:
@@ -52,25 +69,27 @@ def by_user(request: Any) -> str | None:
     user = getattr(request, "user", None)
     if user is None or not getattr(user, "is_authenticated", False):
         return None
-    return f"user:{user.pk}"
+    # A user without a row, as stateless authentication makes them, is nobody in particular.
+    pk = getattr(user, "pk", None)
+    return None if pk is None else f"user:{pk}"
 
 
 def by_auth(request: Any) -> str | None:
     """`auth:...` of DRF's request.auth: a token's row, or the subject of its claims.
 
-    What is secret itself goes in as a digest.
+    What is secret itself goes in as a digest. Claims without a subject, and objects of other
+    kinds, mean the next resolver: they may differ from request to request.
     """
     auth = getattr(request, "auth", None)
-    if auth is None:
-        return None
     subject = _claim(auth)
     if subject:
         return f"auth:{subject}"
-    pk = getattr(auth, "pk", None)
+    pk = auth if isinstance(auth, str) else getattr(auth, "pk", None)
+    if pk is None or pk == "":
+        return None
     # The primary key of DRF's own tokens is the secret.
-    if pk is not None and pk != getattr(auth, "key", None):
-        return f"auth:{pk}"
-    return f"auth:{digest('auth', str(auth if pk is None else pk))}"
+    is_secret = pk is auth or pk == getattr(auth, "key", None)
+    return f"auth:{digest('auth', str(pk)) if is_secret else pk}"
 
 
 def _claim(auth: Any) -> Any:
@@ -84,7 +103,8 @@ def _claim(auth: Any) -> Any:
 def attribute(path: str, prefix: str = "") -> Resolver:
     """A resolver that follows a path of attributes, such as `user.organization_id`.
 
-    A step that is missing or None, and a user who is not authenticated, mean the next resolver.
+    A step that is missing, None or empty, and a user who is not authenticated, mean the next
+    resolver.
     """
     steps = path.split(".")
 
@@ -92,7 +112,7 @@ def attribute(path: str, prefix: str = "") -> Resolver:
         value = request
         for step in steps:
             value = getattr(value, step, None)
-            if value is None or getattr(value, "is_authenticated", True) is False:
+            if value is None or value == "" or getattr(value, "is_authenticated", True) is False:
                 return None
         return f"{prefix}{value}"
 
@@ -107,10 +127,10 @@ def api_key(header: str, lookup: str | Callable[[str], Any]) -> Resolver:
     """
     name = "HTTP_" + header.upper().replace("-", "_")
 
-    def by_api_key(request: Any) -> str | None:
+    def by_api_key(request: Any) -> Any:
         credential = request.META.get(name)
         find = resolve(lookup)
-        return _key(find(credential)) if credential and find else None
+        return find(credential) if credential and find else None
 
     return by_api_key
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from asgiref.sync import iscoroutinefunction, sync_to_async
+from asgiref.sync import sync_to_async
 
 from .addresses import address_of
 from .catalog import Caller
 from .requests import is_preflight
-from .tenants import atenant_of, is_exempt, resolvers, tenant_of
+from .tenants import atenant_of, is_async, is_exempt, resolvers, tenant_of
 
 # A tenant's key, Django's request, or DRF's.
 Who = Any
@@ -35,7 +35,7 @@ async def acaller_of(who: Who) -> Counted:
     known = _without_resolving(who)
     if known is not None:
         return known
-    if not any(iscoroutinefunction(resolver) for resolver in resolvers()):
+    if not any(map(is_async, resolvers())):
         return await sync_to_async(caller_of, thread_sensitive=True)(who)
     exempt = await sync_to_async(is_exempt, thread_sensitive=True)(who)
     return Counted(Caller(await atenant_of(who), address_of(who)), exempt)
@@ -43,7 +43,7 @@ async def acaller_of(who: Who) -> Counted:
 
 def at_address(request: Any) -> Counted:
     """The caller as an address only, for what is counted before anyone is authenticated."""
-    return Counted(Caller(None, address_of(request), only_address=True), is_exempt(request))
+    return Counted(Caller(None, address_of(request), only_address=True), _is_exempt_yet(request))
 
 
 async def aat_address(request: Any) -> Counted:
@@ -57,5 +57,15 @@ def _without_resolving(who: Who) -> Counted | None:
             raise ValueError("A tenant's key can't be empty.")
         return Counted(Caller(who))
     if is_preflight(who):
-        return Counted(Caller(None, address_of(who), only_address=True), is_exempt(who))
+        return at_address(who)
     return None
+
+
+def _is_exempt_yet(request: Any) -> bool:
+    """What EXEMPT says; no, if it asks for a user before there is one."""
+    try:
+        return is_exempt(request)
+    except AttributeError:
+        if hasattr(request, "user"):
+            raise
+        return False
