@@ -1,0 +1,50 @@
+"""Checks of what is in the database, for when databases are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.checks import CheckMessage, Warning
+from django.db import Error, transaction
+
+from ratelimits import rows
+
+from .base import is_on, is_test_run
+
+
+def check_plans(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    alias = rows.write_alias()
+    # The database of a test run is empty, as it should be.
+    if not is_on() or is_test_run() or alias not in (databases or ()):
+        return []
+    plans = _defaults(alias)
+    if plans is None or any(plans):
+        return []
+    if not plans:
+        return [
+            Warning(
+                "There is no plan in the database, so that no tenant is limited.",
+                hint="Create three to edit: manage.py ratelimits_starter",
+                id="ratelimits.W030",
+            )
+        ]
+    return [
+        Warning(
+            "No plan is the default one, so that tenants without a plan of their own have no "
+            "limit, nor have anonymous callers unless a plan is for them.",
+            hint='Tick a plan\'s box "default" in the admin, or create a free plan that is the '
+            "default: manage.py ratelimits_starter --add-missing",
+            id="ratelimits.W031",
+        )
+    ]
+
+
+def _defaults(alias: str) -> list[bool] | None:
+    """Whether each plan is the default; None if the database can't tell, or isn't migrated."""
+    try:
+        with transaction.atomic(using=alias):
+            found = rows.model("Plan").objects.using(alias).values_list("is_default", flat=True)
+            return list(found)
+    except Error:
+        return None
