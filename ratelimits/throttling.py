@@ -6,19 +6,21 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rest_framework.exceptions import Throttled
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
-from rest_framework.views import APIView
 
 from .limiter import take
 from .limits import Decision
 from .publishing.problems import CONTENT_TYPE, problem_of
 from .publishing.responses import publish
 from .requests import decision_of, publishes_elsewhere
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView
 
 # What people read in a browser; it shows a problem well enough in its own way.
 PAGES = ("api", "html", "admin")
@@ -110,6 +112,9 @@ def _publish_at_end(request: Request, view: Any) -> None:
 
 def _refuse(request: Request, view: Any, decision: Decision) -> None:
     """Have the view raise our exception, unless it has its own way, with the longest wait."""
+    # DRF's views import DEFAULT_THROTTLE_CLASSES, and so this module, before they are ready.
+    from rest_framework.views import APIView
+
     theirs = view.throttled if type(view).throttled is not APIView.throttled else None
 
     def throttled(request: Any, wait: float | None) -> None:
