@@ -14,7 +14,9 @@ local ENTRY = '>c5BI5I6I6I7'
 local ENTRY_SIZE = 30
 local FORMAT = string.char(1)
 local LOG = 3
-local ALGORITHMS = {bucket, fixed, log, counter}
+-- Made when a limit needs them, since a script makes its functions anew at each call.
+local MAKERS = {token_bucket, fixed_window, sliding_log, sliding_counter}
+local made = {}
 
 local function read_limits(packed, costs)
   local limits = {}
@@ -25,7 +27,8 @@ local function read_limits(packed, costs)
                burst = burst, window = window, a = a, b = b}
     l.log = code == LOG and l.key
     l.cost = struct.unpack('>d', costs, (i - 1) * 8 + 1)
-    l.does = ALGORITHMS[code]
+    if not made[code] then made[code] = MAKERS[code]() end
+    l.does = made[code]
     l.room = l.does.room
     limits[i] = l
   end
@@ -113,8 +116,8 @@ local answer = {0, now, refused and 0 or 1}
 for _, l in ipairs(limits) do
   local s = l.state
   if l.log then
-    s.part = release(l, s, l.cost)
-    s.unit = release(l, s, min(l.quota, log.room(l, s) + 1))
+    s.part = l.does.release(l, s, l.cost)
+    s.unit = l.does.release(l, s, min(l.quota, l.room(l, s) + 1))
   end
   local n = #answer
   answer[n + 1], answer[n + 2], answer[n + 3] = s.used, s.part, s.unit
