@@ -109,6 +109,11 @@ def test_forms(written: str, counted: str) -> None:
     assert address(written) == counted
 
 
+def test_a_zone_is_no_part_of_the_address() -> None:
+    """It is the name of this machine's own interface."""
+    assert address("fe80::1%eth0", IPV6_PREFIX=128) == "fe80::1"
+
+
 def test_one_customer_of_ipv6_is_one_caller() -> None:
     """Case 5."""
     first, second, third = map(
@@ -156,6 +161,7 @@ def test_an_ignored_header_of_a_proxy_is_told_once(
     peer: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     address(peer, "9.9.9.9")
+    assert len(caplog.records) == 1
     address("10.0.0.2", "8.8.8.8")
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert "TRUSTED_PROXIES" in caplog.text

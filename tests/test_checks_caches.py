@@ -225,6 +225,9 @@ def test_djangos_own_backend_has_a_pool_for_each_alias() -> None:
         "limits": cache(OWN_REDIS, url, socket_timeout=0.1),
     }
     assert ids(CACHES=entries, RATELIMITS={"CACHE": "limits"}) == []
+    mixed = {**entries, "limits": cache(DJANGO_REDIS, url, SOCKET_TIMEOUT=0.1)}
+    assert ids(CACHES=mixed, RATELIMITS={"CACHE": "limits"}) == []
+    assert ids(CACHES=mixed, RATELIMITS={"CACHE": "default"}) == []
 
 
 def test_the_message_about_a_pool_names_what_differs() -> None:
