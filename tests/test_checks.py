@@ -14,6 +14,7 @@ from django.db import connection
 from django.test import override_settings
 from django.utils.functional import lazystr
 
+from ratelimits.checks.plans import check_plans
 from ratelimits.checks.values import RULES
 from ratelimits.conf import DEFAULTS
 from ratelimits.models import Plan
@@ -347,7 +348,8 @@ class TestPlans:
         assert ids(databases=["default"]) == []
 
     def test_only_if_databases_are_checked(self) -> None:
-        assert ids(databases=None) == []
+        assert check_plans(databases=None) == []
+        assert ids(databases=[]) == []
         assert ids(databases=["other"]) == []
 
     def test_not_if_nothing_counts(self) -> None:
