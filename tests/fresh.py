@@ -15,8 +15,8 @@ from ratelimits.stores.redis import RedisStore
 from tests.servers import RedisServer
 from tests.settings import redis_caches
 
-# No test of counting may fail by a timeout, or go on in memory unnoticed.
-PATIENT = {"STORE_TIMEOUT": 20, "STORE_FAILURE": "deny"}
+# No test may fail by a timeout, go on in memory unnoticed, or read again what it kept.
+PATIENT = {"STORE_TIMEOUT": 20, "STORE_FAILURE": "deny", "CATALOG_TTL": 3600}
 
 
 def forget_everything() -> None:

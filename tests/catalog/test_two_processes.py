@@ -1,0 +1,50 @@
+"""An edit acts on the very next take, in the process that made it and in any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from .edits import EDITS, quotas
+from .other import Other
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("acme")]
+each_edit = pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
+
+
+@each_edit
+def test_an_edit_in_another_process(edit: Callable[[], None], other: Other) -> None:
+    assert quotas("acme") == quotas("acme") == {"n": 10}
+    other.ask(edit.__name__)
+    assert quotas("acme") == EDITS[edit]
+
+
+@each_edit
+def test_an_edit_in_this_process(edit: Callable[[], None], other: Other) -> None:
+    assert other.ask("quotas", "acme") == other.ask("quotas", "acme") == {"n": 10}
+    assert quotas("acme") == {"n": 10}
+    edit()
+    assert quotas("acme") == EDITS[edit]
+    assert other.ask("quotas", "acme") == EDITS[edit]
+
+
+@pytest.mark.parametrize("edit", ["rename_a_tenant", "rename_tenants"])
+def test_a_tenant_gets_its_limits_under_its_new_name(edit: str, other: Other) -> None:
+    assert quotas("new") == {"n": 5}
+    other.ask(edit)
+    assert quotas("new") == {"n": 10}
+    assert quotas("acme") == {"n": 5}
+
+
+def test_edits_there_and_back(other: Other) -> None:
+    """One after the other, with a take of each process in between."""
+    for edit, expected in [
+        ("save_a_tenant", {"n": 5}),
+        ("bulk_create_own_limits", {"n": 5, "own": 99}),
+        ("create_a_service_limit", {"n": 5, "own": 99, "service": 1000}),
+        ("delete_a_tenant", {"n": 5, "service": 1000}),
+    ]:
+        other.ask(edit)
+        assert quotas("acme") == expected
+        assert other.ask("quotas", "acme") == expected
