@@ -12,6 +12,7 @@ import django
 import pytest
 from django.db import connections
 
+from tests.fresh import forget_everything
 from tests.servers import MemcachedServer, RedisServer, Server, ValkeyServer, find_valkey
 
 AnyServer = TypeVar("AnyServer", bound=Server)
@@ -79,7 +80,12 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
     connections["default"].settings_dict["TEST"]["NAME"] = str(path)
 
 
-# What each test must find fresh (the limiter's own state) is reset by an autouse fixture here.
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    """No test finds what another one counted, edited or logged."""
+    forget_everything()
+    yield
+    forget_everything()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
