@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,9 +19,10 @@ from .effects import Effect, Flow
 from .exceptions import CatalogUnavailable
 from .limits import Decision
 from .logs import logger
+from .requests import Counted as Ledger
 from .requests import counted, plain
 from .stores import get_store
-from .stores.base import Group, Store
+from .stores.base import Answer, Group, Store
 from .who import Counted, Who, aat_address, acaller_of, at_address, caller_of
 
 # How often a caller whose limits are being edited reads them anew before it takes.
@@ -87,37 +89,79 @@ def count(operation: Operation, who: Who, cost: int, find: Find) -> Flow[Decisio
     store = active_store()
     if store is None:
         return Decision((), cost)
-    try:
-        return (yield from _counted(operation, store, who, cost, find))
-    except CatalogUnavailable:
-        return Decision((), cost, unavailable=conf.STORE_FAILURE == "deny")
-
-
-def _counted(operation: Operation, store: Store, who: Who, cost: int, find: Find) -> Flow[Decision]:
     ledger = None if isinstance(who, str) else counted(who)
+    try:
+        decision = yield from _counted(operation, store, ledger, cost, find)
+    except CatalogUnavailable:
+        denied = conf.STORE_FAILURE == "deny"
+        decision = Decision((), cost, unavailable=denied, spread=random.random())
+    if ledger is not None and operation is not Operation.PEEK:
+        everything = ledger.everything(decision)
+        if everything.outcomes or not everything.allowed:
+            plain(who).ratelimit = everything  # type: ignore[attr-defined]
+    _report(decision)
+    return decision
+
+
+def _counted(
+    operation: Operation, store: Store, ledger: Ledger | None, cost: int, find: Find
+) -> Flow[Decision]:
+    takes = operation is Operation.TAKE
     stale = None
     for attempt in range(TRIES):
         group, costs = yield from find(stale)
         if not group.slots:
             return Decision((), cost)
-        if ledger is not None and operation is Operation.TAKE:
-            missing = ledger.missing(group, costs)
-            if any(costs) and not any(missing):
-                return ledger.of(group, cost)
-            costs = missing
+        missing = ledger.missing(group, costs) if ledger and takes else costs
+        if missing is not costs and any(costs) and not any(missing):
+            assert ledger is not None
+            return ledger.of(group, cost)
         # Somebody edits faster than this reads: what was read last is as good as any.
         asked = replace(group, versions=()) if attempt == TRIES - 1 else group
-        now = time.time_ns() // 1000 if conf.CLOCK == "process" else None
-        answer = yield Effect(store.run, store.arun, (operation, asked, costs, now))
+        answer = yield _ask(store, operation, asked, missing)
         stale = answer.stale
         if stale is None:
             break
-    decision = decide(operation, group, costs, cost, answer)
-    if ledger is not None and operation is not Operation.PEEK:
-        ledger.add(group, costs if operation is Operation.TAKE else [], decision)
-        plain(who).ratelimit = ledger.everything(decision)  # type: ignore[attr-defined]
-    _report(decision)
+    if ledger and takes and not answer.allowed and not answer.unavailable:
+        answer, missing = yield from _all_anew(store, ledger, group, costs, missing, answer)
+    decision = decide(operation, group, missing, cost, answer)
+    if ledger and operation is not Operation.PEEK:
+        _enter(ledger, operation, group, missing, decision)
     return decision
+
+
+def _ask(store: Store, operation: Operation, group: Group, costs: Sequence[int]) -> Effect:
+    now = time.time_ns() // 1000 if conf.CLOCK == "process" else None
+    return Effect(store.run, store.arun, (operation, group, costs, now))
+
+
+def _all_anew(
+    store: Store, ledger: Ledger, group: Group, costs: list[int], missing: list[int], answer: Answer
+) -> Flow[tuple[Answer, list[int]]]:
+    """Refused what a raised cost adds: give the rest back too, and ask for the whole.
+
+    Or else a refused request would have taken something, and after the wait that it is told
+    it would take that again, and lack as much as before.
+    """
+    before = ledger.raised(group, costs)
+    if not any(before):
+        return answer, missing
+    unversioned = replace(group, versions=())
+    yield _ask(store, Operation.REFUND, unversioned, before)
+    ledger.took(group, [-had for had in before])
+    missing = ledger.missing(group, costs)
+    return (yield _ask(store, Operation.TAKE, unversioned, missing)), missing
+
+
+def _enter(
+    ledger: Ledger, operation: Operation, group: Group, costs: list[int], decision: Decision
+) -> None:
+    """What a request took and saw, for the other doors that it passes."""
+    if operation is Operation.TAKE and decision.allowed:
+        ledger.took(group, costs)
+    elif operation is Operation.REFUND:
+        ledger.took(group, [-cost for cost in costs])
+    ledger.saw(group, decision)
 
 
 def forget(who: Who) -> Flow[None]:

@@ -29,21 +29,29 @@ class Counted:
             for slot, cost in zip(group.slots, costs, strict=True)
         ]
 
-    def add(self, group: Group, costs: Sequence[int], decision: Decision) -> None:
-        """Remember what was taken, and what there is to publish."""
-        if decision.allowed:
-            for slot, cost in zip(group.slots, costs):  # noqa: B905 (no costs: nothing was taken)
-                name = _name(slot)
-                self.costs[name] = self.costs.get(name, 0) + cost
+    def raised(self, group: Group, costs: Sequence[int]) -> list[int]:
+        """What was taken of those limits that are now asked for more."""
+        before = [self.costs.get(_name(slot), 0) for slot in group.slots]
+        return [had if had < cost else 0 for had, cost in zip(before, costs, strict=True)]
+
+    def took(self, group: Group, costs: Sequence[int]) -> None:
+        """Remember what was taken, or with a cost below 0 given back."""
+        for slot, cost in zip(group.slots, costs, strict=True):
+            name = _name(slot)
+            self.costs[name] = max(0, self.costs.get(name, 0) + cost)
+
+    def saw(self, group: Group, decision: Decision) -> None:
+        """Remember what there is to publish."""
         names = {id(slot.limit): _name(slot) for slot in group.slots}
         for outcome in decision.outcomes:
             self.outcomes[names[id(outcome.limit)]] = outcome
 
     def of(self, group: Group, cost: int) -> Decision:
-        """The decision on limits that were all counted before."""
-        names = map(_name, group.slots)
-        known = tuple(self.outcomes[name] for name in names if name in self.outcomes)
-        return Decision(known, cost)
+        """The decision on limits of which as much was taken before."""
+        known = [
+            self.outcomes[name] for slot in group.slots if (name := _name(slot)) in self.outcomes
+        ]
+        return Decision(tuple(o._replace(allowed=True, wait_us=0) for o in known), cost)
 
     def everything(self, last: Decision) -> Decision:
         """The last decision, with the limits of the earlier ones."""
