@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
+from inspect import isawaitable
 from typing import Any, NamedTuple, TypeVar
+
+from asgiref.sync import async_to_sync
 
 T = TypeVar("T")
 
@@ -49,3 +52,14 @@ async def adrive(flow: Flow[T]) -> T:
     except StopIteration as end:
         result: T = end.value
         return result
+
+
+def given(value: Any) -> Any:
+    """What a project's callable gave, which may be async. Not on an event loop's own thread."""
+    if isinstance(value, str | int) or not isawaitable(value):
+        return value
+    return async_to_sync(_awaited)(value)
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value

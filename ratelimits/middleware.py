@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
@@ -11,21 +12,22 @@ from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
 
 from .conf import conf
-from .decorators import is_exempt_view
 from .effects import adrive, drive
 from .exceptions import RateLimited
 from .flow import at_door
 from .limiter import atake, take
+from .limits import Decision
 from .publishing.responses import publish, refusal
 from .requests import decision_of
+from .views import has_door, is_exempt_view
 
 
 class RateLimitMiddleware:
     """Publishes for all doors, and limits what no view does.
 
     Before anything else it counts the service's limits per address; under the prefixes of
-    PROTECT it counts the plan for views without a door of their own. A RateLimited that is
-    raised anywhere becomes an answer. Put it outside of caches, and inside of CORS.
+    PROTECT it counts the plan for views without a door of their own. A RateLimited that a view
+    raises becomes an answer. Put it outside of caches, and inside of CORS.
     """
 
     sync_capable = True
@@ -79,7 +81,7 @@ class RateLimitMiddleware:
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, RateLimited):
             return None
-        request.ratelimit = error.decision  # type: ignore[attr-defined]
+        request.ratelimit = _added(decision_of(request), error.decision)  # type: ignore[attr-defined]
         return refusal(request, error.decision)
 
     def _mark(self, request: HttpRequest) -> None:
@@ -95,24 +97,24 @@ class RateLimitMiddleware:
 def _is_exempt(request: HttpRequest) -> bool:
     """Whether the view that a request is for is exempt from all doors."""
     try:
-        return is_exempt_view(resolve(request.path_info, getattr(request, "urlconf", None)).func)
+        match = resolve(request.path_info, getattr(request, "urlconf", None))
     except Resolver404:
         return False
+    return is_exempt_view(match.func, request.method)
 
 
 def _is_protected(request: HttpRequest, view: Any) -> bool:
     prefixes = conf.PROTECT
-    if not prefixes or not request.path.startswith(tuple(prefixes)):
+    if not prefixes:
         return False
-    return not is_exempt_view(view) and not _has_door(view)
+    prefixes = (prefixes,) if isinstance(prefixes, str) else tuple(prefixes)
+    if not request.path_info.startswith(prefixes):
+        return False
+    return not is_exempt_view(view, request.method) and not has_door(view, request.method)
 
 
-def _has_door(view: Any) -> bool:
-    """Whether the view, or a throttle of its class, counts by itself."""
-    if hasattr(view, "_ratelimits"):
-        return True
-    cls = getattr(view, "cls", None) or getattr(view, "view_class", None)
-    if hasattr(getattr(cls, "dispatch", None), "_ratelimits"):
-        return True
-    throttles = getattr(cls, "throttle_classes", ())
-    return any(getattr(throttle, "is_ratelimits_door", False) for throttle in throttles)
+def _added(before: Decision | None, refused: Decision) -> Decision:
+    """A refusal together with what else was counted of the request."""
+    told = {outcome.limit for outcome in refused.outcomes}
+    rest = [outcome for outcome in (before.outcomes if before else ()) if outcome.limit not in told]
+    return replace(refused, outcomes=(*rest, *refused.outcomes))

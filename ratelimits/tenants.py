@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import isawaitable
 from typing import Any
 
-from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
+from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.http import HttpRequest
 
 from .conf import conf, resolve
+from .effects import given
 from .keys import digest
 
 Resolver = Callable[[Any], Any]
@@ -26,11 +27,8 @@ def resolvers() -> list[Resolver]:
 def tenant_of(request: Any) -> str | None:
     """The tenant's key as the first resolver that answers says; None: anonymous."""
     for resolver in resolvers():
-        value = resolver(request)
         # What an async one gives has no meaning as text, and differs each time.
-        if type(value) is not str and isawaitable(value):
-            value = async_to_sync(_awaited)(value)
-        key = _key(value)
+        key = _key(given(resolver(request)))
         if key is not None:
             return key
     return None
@@ -54,10 +52,6 @@ def is_async(function: Callable[..., Any]) -> bool:
     """Whether calling it gives a coroutine; also for an object with an async __call__."""
     call = getattr(function, "__call__", None)  # noqa: B004 (it is not asked if it is callable)
     return iscoroutinefunction(function) or iscoroutinefunction(call)
-
-
-async def _awaited(value: Awaitable[Any]) -> Any:
-    return await value
 
 
 def _key(value: Any) -> str | None:
@@ -138,7 +132,7 @@ def api_key(header: str, lookup: str | Callable[[str], Any]) -> Resolver:
 def is_exempt(request: HttpRequest) -> bool:
     """Whether the setting EXEMPT says so. A tenant with own limits may be counted even so."""
     exempt = conf.imported("EXEMPT")
-    return bool(exempt and exempt(request))
+    return bool(exempt and given(exempt(request)))
 
 
 __all__: Sequence[str] = [

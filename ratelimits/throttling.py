@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-import inspect
-import json
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+import math
 from typing import TYPE_CHECKING, Any
 
 from rest_framework.exceptions import Throttled
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from .limiter import take
 from .limits import Decision
-from .publishing.problems import CONTENT_TYPE, problem_of
+from .publishing.problems import problem_of
 from .publishing.responses import publish
+from .rendering import show
 from .requests import decision_of, publishes_elsewhere
+from .views import is_spared, said
 
 if TYPE_CHECKING:
+    # DRF's views import DEFAULT_THROTTLE_CLASSES, and so this module, before they are ready.
     from rest_framework.views import APIView
-
-# What people read in a browser; it shows a problem well enough in its own way.
-PAGES = ("api", "html", "admin")
-
-
-class Problem(dict[str, Any]):
-    """A body that is ours, and so is of our content type."""
 
 
 class PlanThrottled(Throttled):
-    """A refusal, as DRF's exception handlers see it: `detail` is the problem, `wait` seconds."""
+    """A refusal, as DRF's exception handlers know it: `detail` is a text, `wait` seconds.
+
+    The body that DRF makes of it becomes the problem; one that a project makes stays.
+    """
 
     def __init__(self, decision: Decision, wait: float | None) -> None:
-        super().__init__(wait)
         self.decision = decision
+        self.problem = problem_of(decision)
+        super().__init__(detail=self.problem["detail"])
         self.status_code = decision.status
-        # Set afterwards, since DRF makes text of all that it is given.
-        self.detail: Any = Problem(problem_of(decision))
-        self.wait: Any = wait
+        # Set afterwards, since DRF would add it to the text.
+        self.wait: Any = None
+        if decision.retry_after is not None:
+            # Another throttle may have to be waited for longer.
+            self.wait = max(decision.retry_after, math.ceil(wait or 0))
+            self.problem["retry_after"] = self.wait
 
 
 class PlanRateThrottle(BaseThrottle):
@@ -55,100 +54,70 @@ class PlanRateThrottle(BaseThrottle):
         self.decision = Decision()
 
     def allow_request(self, request: Request, view: APIView) -> bool:
-        if declared(request, view, "ratelimits_exempt"):
+        if said(view, request, "ratelimits_exempt") or is_spared(request):
             return True
-        cost = declared(request, view, "throttle_cost")
+        scope, cost = self.get_scope(request, view), self.get_cost(request, view)
+        self.decision = take(request, scope=scope, cost=cost)
+        _publish_at_end(view)
+        if not self.decision.allowed:
+            _refuse(view, self.decision)
+        return self.decision.allowed
+
+    def get_scope(self, request: Request, view: APIView) -> str:
+        return said(view, request, "throttle_scope") or ""
+
+    def get_cost(self, request: Request, view: APIView) -> int:
+        cost = said(view, request, "throttle_cost")
         if callable(cost):
             cost = cost(request, view)
-        scope = getattr(view, "throttle_scope", None) or ""
-        self.decision = take(request, scope=scope, cost=1 if cost is None else cost)
-        _publish_at_end(request, view)
-        if not self.decision.allowed:
-            _refuse(request, view, self.decision)
-        return self.decision.allowed
+        return 1 if cost is None else cost
 
     def wait(self) -> float | None:
         """Seconds to wait, rounded up; None if waiting doesn't help."""
         return self.decision.retry_after
 
 
-def declared(request: Request, view: Any, name: str) -> Any:
-    """What is said of a request at its handler, or else at its view."""
-    handler = getattr(view, (request.method or "").lower(), None)
-    for place in (handler, _function_below(getattr(handler, "__func__", handler)), view):
-        value = getattr(place, name, None)
-        if value is not None:
-            # A plain function as a class attribute is bound to the view when it is read.
-            return getattr(value, "__func__", value)
-    return None
-
-
-@lru_cache(maxsize=1024)
-def _function_below(handler: Any) -> Any:
-    """The function below `@api_view`, which DRF keeps only in the handler's closure."""
-    if not inspect.isfunction(handler) or "func" not in handler.__code__.co_freevars:
-        return None
-    return inspect.getclosurevars(handler).nonlocals.get("func")
-
-
-def _publish_at_end(request: Request, view: Any) -> None:
+def _publish_at_end(view: Any) -> None:
     """Have the view publish when its response is complete, and its status known.
 
-    On this one instance: DRF has no hook for it. With our middleware, that publishes.
+    On this one instance, since DRF has no hook for it. Our middleware does it instead, if it
+    is there.
     """
-    if publishes_elsewhere(request) or decision_of(request) is None:
+    if "ratelimits_refusal" in view.__dict__:
         return
-    finalize: Callable[..., Any] = view.finalize_response
+    view.ratelimits_refusal = None
+    finalize = view.finalize_response
 
     def finalize_and_publish(request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
         response = finalize(request, response, *args, **kwargs)
+        if view.ratelimits_refusal is not None:
+            show(request, response, view.ratelimits_refusal)
         decision = decision_of(request)
-        if decision is not None:
+        if decision is not None and not publishes_elsewhere(request):
             publish(response, decision)
         return response
 
     view.finalize_response = finalize_and_publish
 
 
-def _refuse(request: Request, view: Any, decision: Decision) -> None:
-    """Have the view raise our exception, unless it has its own way, with the longest wait."""
-    # DRF's views import DEFAULT_THROTTLE_CLASSES, and so this module, before they are ready.
-    from rest_framework.views import APIView
-
-    theirs = view.throttled if type(view).throttled is not APIView.throttled else None
+def _refuse(view: Any, decision: Decision) -> None:
+    """Have the view raise our exception, unless it has its own way."""
 
     def throttled(request: Any, wait: float | None) -> None:
-        if decision.retry_after is None:
-            wait = None
-        if theirs is not None:
-            theirs(request, wait)
-        raise PlanThrottled(decision, wait)
+        together = decision_of(request)
+        refused = decision if together is None or together.allowed else together
+        view.ratelimits_refusal = PlanThrottled(refused, wait)
+        try:
+            type(view).throttled(view, request, view.ratelimits_refusal.wait)
+        except Throttled as error:
+            if not _is_usual(error):
+                raise
+        raise view.ratelimits_refusal
 
     view.throttled = throttled
-    renderer = request.accepted_renderer
-    if renderer.format not in PAGES:
-        request.accepted_renderer = ProblemRenderer(renderer)
 
 
-class ProblemRenderer(BaseRenderer):
-    """Problems as JSON, whatever was asked for; anything else as the view would have."""
-
-    charset = None
-
-    def __init__(self, usual: Any) -> None:
-        self.usual = usual
-        self.media_type = CONTENT_TYPE
-        self.format = usual.format
-
-    def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        if isinstance(data, Problem):
-            return json.dumps(data).encode()
-        response = (renderer_context or {})["response"]
-        charset = f"; charset={self.usual.charset}" if self.usual.charset else ""
-        response["Content-Type"] = f"{self.usual.media_type}{charset}"
-        return self.usual.render(data, accepted_media_type, renderer_context)
+def _is_usual(error: Throttled) -> bool:
+    """Whether it is what DRF raises by itself."""
+    wait: float | None = getattr(error, "wait", None)
+    return type(error) is Throttled and error.detail == Throttled(wait).detail

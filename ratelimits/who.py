@@ -8,6 +8,7 @@ from asgiref.sync import sync_to_async
 
 from .addresses import address_of
 from .catalog import Caller
+from .conf import conf
 from .requests import is_preflight
 from .tenants import atenant_of, is_async, is_exempt, resolvers, tenant_of
 
@@ -16,14 +17,14 @@ Who = Any
 
 
 class Counted(NamedTuple):
-    """A caller, and whether only limits of its own count, since it is exempt."""
+    """A caller, and whether it is exempt: then nothing counts, unless it has own limits."""
 
     caller: Caller
     exempt: bool = False
 
 
 def caller_of(who: Who) -> Counted:
-    """The caller behind a key or a request. Raises ValueError for an empty key."""
+    """The caller behind a key or a request. Raises ValueError for what is neither."""
     known = _without_resolving(who)
     if known is not None:
         return known
@@ -48,6 +49,8 @@ def at_address(request: Any) -> Counted:
 
 async def aat_address(request: Any) -> Counted:
     """See at_address()."""
+    if not conf.EXEMPT:
+        return at_address(request)
     return await sync_to_async(at_address, thread_sensitive=True)(request)
 
 
@@ -56,6 +59,8 @@ def _without_resolving(who: Who) -> Counted | None:
         if not who:
             raise ValueError("A tenant's key can't be empty.")
         return Counted(Caller(who))
+    if not hasattr(who, "META"):
+        raise ValueError(f"A tenant's key is text, not {who!r}.")
     if is_preflight(who):
         return at_address(who)
     return None

@@ -52,7 +52,7 @@ def refusal(request: HttpRequest, decision: Decision) -> HttpResponse:
     own = conf.imported("RESPONSE")
     response: HttpResponse | None = own(request, decision) if own else None
     if response is None:
-        response = _page(request, decision) if _is_browser(request) else _problem(decision)
+        response = page(request, decision) if is_browser(request) else _problem(decision)
         patch_vary_headers(response, ["Accept"])
     publish(response, decision)
     return response
@@ -76,7 +76,7 @@ def _seconds(retry_after: str) -> float:
     return parse_http_date(value) - time.time()
 
 
-def _is_browser(request: HttpRequest) -> bool:
+def is_browser(request: HttpRequest) -> bool:
     """Whether a page is preferred. Everybody else is content with JSON, or gets it anyway."""
     html = _quality(request, "text/html")
     return html > max(_quality(request, CONTENT_TYPE), _quality(request, "application/json"))
@@ -93,7 +93,8 @@ def _problem(decision: Decision) -> HttpResponse:
     return HttpResponse(body, content_type=CONTENT_TYPE, status=decision.status)
 
 
-def _page(request: HttpRequest, decision: Decision) -> HttpResponse:
+def page(request: HttpRequest, decision: Decision) -> HttpResponse:
+    """A refusal for people; a problem if there is no engine for templates."""
     problem = problem_of(decision)
     wait = problem["retry_after"]
     context = {

@@ -1,0 +1,51 @@
+"""Fields of a request's body, read such that the view can still read the body itself."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import SuspiciousOperation
+from django.http.request import RawPostDataException
+
+
+def field_of(request: Any, name: str) -> str | None:
+    """A field of a form or of a JSON object in the body, None if it is not there.
+
+    A form that can't be parsed raises what it would raise in the view, to be answered with 400:
+    Django tells it but once, and then gives an empty form.
+    """
+    # DRF's request has parsed data, to which the same applies.
+    data = request.data if hasattr(request, "data") else _posted(request)
+    value = data.get(name) if hasattr(data, "get") else None
+    return str(value) if isinstance(value, str | int | float) else None
+
+
+def _posted(request: Any) -> Any:
+    kind = request.content_type or ""
+    if kind == "application/json" or kind.endswith("+json"):
+        return _json(request)
+    if _fits_in_memory(request):
+        with suppress(RawPostDataException):
+            # Django parses forms from a body that was read; the other way round is an error.
+            request.body  # noqa: B018
+    return request.POST
+
+
+def _json(request: Any) -> Any:
+    """What the view will stumble over anyway is as if nothing had been posted."""
+    try:
+        return json.loads(request.body)
+    except (ValueError, RecursionError, OSError, SuspiciousOperation, RawPostDataException):
+        return None
+
+
+def _fits_in_memory(request: Any) -> bool:
+    """Whether a form is one that Django would read at once. Larger uploads are streamed."""
+    length = request.META.get("CONTENT_LENGTH") or ""
+    if hasattr(request, "_post") or not length.isdecimal():
+        return False
+    most: int | None = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    return int(length) > 0 and (most is None or int(length) <= most)

@@ -1,0 +1,139 @@
+"""What a request has to take at a view: from all limits of its rules together, or from none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from asgiref.sync import sync_to_async
+
+from .addresses import address_of
+from .algorithms import Operation
+from .bodies import field_of
+from .conf import conf
+from .effects import Effect, Flow, given
+from .flow import NOTHING, Asked, check_cost, count, of_plan
+from .keys import digest
+from .limits import Decision
+from .requests import is_preflight
+from .rules import PLAN, Rule, rate_of
+from .stores.base import Group, Slot
+from .tenants import by_user, is_exempt, tenant_of
+from .who import acaller_of, caller_of
+
+# For these kinds of `by` a look at the request's fields is enough.
+PURE = ("ip", "header:")
+
+# Gives what one rule asks of a request.
+Finder = Callable[["tuple[str, ...] | None"], Flow[Asked]]
+
+
+def enter(rules: Sequence[Rule], request: Any) -> Flow[Decision]:
+    """Take from all limits of the rules together, or from none."""
+    found: list[Finder] = []
+    cost = 0
+    for rule in rules:
+        if rule.applies(request):
+            find = Effect(_find, sync_to_async(_find) if _may_wait(rule) else _afind)
+            units, finder = yield find._replace(args=(rule, request))
+            cost = max(cost, units)
+            found.append(finder)
+
+    def find_all(stale: tuple[str, ...] | None) -> Flow[Asked]:
+        parts = []
+        for finder in found:
+            parts.append((yield from finder(stale)))
+        return _together(parts)
+
+    return (yield from count(Operation.TAKE, request, cost, find_all))
+
+
+def _together(parts: Sequence[Asked]) -> Asked:
+    if len(parts) == 1:
+        return parts[0]
+    versions = {key: version for group, _ in parts for key, version in group.versions}
+    slots: dict[tuple[str, str], tuple[Slot, int]] = {}
+    for group, costs in parts:
+        for slot, cost in zip(group.slots, costs, strict=True):
+            name = (slot.subject, slot.limit.ident or slot.limit.name)
+            slots[name] = (slot, max(cost, slots[name][1] if name in slots else 0))
+    chosen = list(slots.values())
+    group = Group(tuple(slot for slot, _ in chosen), tuple(versions.items()))
+    return Asked(group, [cost for _, cost in chosen])
+
+
+def _may_wait(rule: Rule) -> bool:
+    """Whether finding out may do more than look at the request's fields."""
+    asked = (rule.rate, rule.by, rule.cost)
+    return bool(conf.EXEMPT) or any(map(callable, asked)) or not str(rule.by).startswith(PURE)
+
+
+async def _afind(rule: Rule, request: Any) -> tuple[int, Finder]:
+    return _find(rule, request)
+
+
+def _find(rule: Rule, request: Any) -> tuple[int, Finder]:
+    """The cost of a request by a rule, and how to get what is asked."""
+    cost = given(rule.cost(request)) if callable(rule.cost) else rule.cost
+    check_cost(cost)
+    if rule.rate is PLAN:
+        caller = Effect(caller_of, acaller_of, (request,))
+        return cost, of_plan(caller, rule.scope, cost)
+    asked = NOTHING if is_exempt(request) else _in_code(rule, request, cost)
+
+    def find(stale: tuple[str, ...] | None) -> Flow[Asked]:
+        yield from ()
+        return asked
+
+    return cost, find
+
+
+def _in_code(rule: Rule, request: Any, cost: int) -> Asked:
+    rate = given(rule.rate(request)) if callable(rule.rate) else rule.rate
+    if rate is None:
+        return NOTHING
+    rate = rate_of(rate)
+    subject = None if rate.is_unlimited else _subject(rule, request)
+    if subject is None:
+        return NOTHING
+    per, name = subject
+    limit = rule.limit(rate)
+    if limit.mode == "off":
+        return NOTHING
+    mode = "shadow" if conf.MODE == "shadow" else limit.mode
+    if (per, mode) != (limit.per, limit.mode):
+        limit = replace(limit, per=per, mode=mode)
+    return Asked(Group((Slot(limit, name),)), [cost])
+
+
+def _subject(rule: Rule, request: Any) -> tuple[str, str] | None:
+    """Whose bucket it is, and its name in the store; None: do not limit."""
+    if rule.by == "ip":
+        return _by_address(request)
+    if is_preflight(request):
+        # Nobody in particular asks yet.
+        return None
+    if callable(rule.by):
+        value = given(rule.by(request))
+        if value is None:
+            return None
+        named: tuple[str, ...] = ("by", str(value))
+    else:
+        named = _named(rule.by, request)
+    return ("tenant", digest(*named)) if named[-1] else _by_address(request)
+
+
+def _named(by: str, request: Any) -> tuple[str, ...]:
+    """What a bucket is called; nobody is in particular if it ends with an empty text."""
+    if by == "tenant":
+        return "tenant", tenant_of(request) or ""
+    if by == "user":
+        return "by", by, by_user(request) or ""
+    kind, _, name = by.partition(":")
+    value = request.headers.get(name) if kind == "header" else field_of(request, name)
+    return "by", by, value or ""
+
+
+def _by_address(request: Any) -> tuple[str, str]:
+    return "address", digest("address", address_of(request))

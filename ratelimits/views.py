@@ -1,0 +1,75 @@
+"""What is said at a view: on the function, on its class, or on the handler of one method."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from .requests import plain
+
+
+def places_of(view: Any, method: str | None) -> Iterator[Any]:
+    """Where something may be said of a view's requests, for a view as URLs know it.
+
+    Nearest first: the handler of the method, the function below it, the view, its class.
+    """
+    cls = getattr(view, "cls", None) or getattr(view, "view_class", None)
+    name = (method or "get").lower()
+    if name == "head" and not hasattr(cls, "head"):
+        name = "get"
+    # Of a viewset: which action handles which method.
+    actions = getattr(view, "actions", None) or {}
+    handler = getattr(cls, actions.get(name, name), None)
+    return (place for place in (handler, function_below(handler), view, cls) if place is not None)
+
+
+def is_exempt_view(view: Any, method: str | None = None) -> bool:
+    """Whether a view, or its handler of a method, is marked by `@exempt`."""
+    return any(getattr(place, "ratelimits_exempt", False) for place in places_of(view, method))
+
+
+def is_spared(request: Any, *places: Any) -> bool:
+    """Whether the view that a request is for, or any of the places, is marked by `@exempt`."""
+    if any(getattr(place, "ratelimits_exempt", False) for place in places):
+        return True
+    match = getattr(plain(request), "resolver_match", None)
+    return match is not None and is_exempt_view(match.func, request.method)
+
+
+def has_door(view: Any, method: str | None) -> bool:
+    """Whether a view is limited by a decorator, or by a throttle of its class."""
+    cls = getattr(view, "cls", None)
+    places = (*places_of(view, method), getattr(cls, "dispatch", None))
+    if any("_ratelimits" in getattr(place, "__dict__", ()) for place in places):
+        return True
+    # An action of a viewset may have throttles of its own.
+    given = getattr(view, "initkwargs", None) or {}
+    throttles = given.get("throttle_classes", getattr(cls, "throttle_classes", None))
+    return any(getattr(throttle, "is_ratelimits_door", False) for throttle in throttles or ())
+
+
+def said(view: Any, request: Any, name: str) -> Any:
+    """What is said of a request at its handler, or else at its view, an instance of a class."""
+    handler = getattr(view, (request.method or "").lower(), None)
+    for place in (handler, function_below(handler), view):
+        value = getattr(place, name, None)
+        if value is not None:
+            # A plain function as a class attribute is bound to the view when it is read.
+            bound = inspect.ismethod(value) and value.__self__ is view
+            return value.__func__ if bound else value
+    return None
+
+
+def function_below(handler: Any) -> Any:
+    """The function below `@api_view`, which DRF keeps only in the handler's closure."""
+    function = getattr(handler, "__func__", handler)
+    return _in_closure(function) if inspect.isfunction(function) else None
+
+
+@lru_cache(maxsize=1024)
+def _in_closure(handler: Any) -> Any:
+    if "func" not in handler.__code__.co_freevars:
+        return None
+    return inspect.getclosurevars(handler).nonlocals.get("func")
