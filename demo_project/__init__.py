@@ -1,0 +1,1 @@
+"""A small API that sells three plans, to try ratelimits with."""

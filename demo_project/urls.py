@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from django.contrib import admin
+from django.contrib.staticfiles.urls import staticfiles_urlpatterns
+from django.urls import path
+
+from . import api, comparing, views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("admin/", admin.site.urls),
+    path("api/search", api.SearchView.as_view(), name="search"),
+    path("api/orders", api.OrdersView.as_view(), name="orders"),
+    path("api/version", views.version, name="version"),
+    path("export", views.export, name="export"),
+    path("contact", views.contact, name="contact"),
+    path("health", views.health, name="health"),
+    path("fixed", comparing.fixed),
+    path("sliding", comparing.sliding),
+    path("bucket", comparing.bucket),
+    path("global", comparing.shared),
+    path("daily/bucket", comparing.daily_bucket),
+    path("daily/log", comparing.daily_log),
+    path("written/<str:way>", comparing.written),
+    # Only while DEBUG is on, as it is here.
+    *staticfiles_urlpatterns(),
+]
