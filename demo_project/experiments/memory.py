@@ -1,0 +1,102 @@
+"""What the store keeps for each of 10,000 callers: of a bucket, and of a log that is full."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import redis
+from django.core.management.base import CommandError
+
+from demo_project.serving import bundled_valkey
+
+from .http import Caller
+from .patience import until_timely
+from .server import demo_server
+from .tables import Table
+
+CALLERS = 10_000
+# What a day allows, and so what a full log holds.
+QUOTA = 500
+THREADS = 2
+
+
+def run() -> list[Table]:
+    with bundled_valkey() as url, demo_server(url) as port, redis.Redis.from_url(url) as client:
+        bucket = until_timely(lambda: of_buckets(port, client), f"{CALLERS} calls", 3)
+        log = until_timely(lambda: of_logs(port, client), f"{QUOTA} calls", 3)
+    rows = [_row("token bucket", bucket, 1.0), _row("sliding log", log, log / bucket)]
+    notes = [
+        "Valkey's used_memory. Every bucket was called over HTTP. One log was, until it was full;",
+        "the others are copies of it under names of the same length.",
+    ]
+    return [Table(f"{QUOTA} per day, {CALLERS:,} callers", rows, notes)]
+
+
+def _row(name: str, per_caller: float, times: float) -> dict[str, Any]:
+    return {
+        "counted by": name,
+        "callers": CALLERS,
+        "bytes a caller": round(per_caller),
+        "times a bucket": round(times, 1),
+    }
+
+
+def of_buckets(port: int, client: redis.Redis) -> float | None:
+    """Bytes a caller; None if the store was away for a moment and some are missing."""
+    before = _emptied(port, client)
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(lambda share: _call(port, share), range(THREADS)))
+    if client.dbsize() != CALLERS:
+        return None
+    return (_used(client) - before) / CALLERS
+
+
+def _call(port: int, share: int) -> None:
+    """One call of each caller in a share, over one connection."""
+    with Caller(port) as caller:
+        for number in range(share, CALLERS, THREADS):
+            caller.name = f"caller-{number}"
+            caller.get("/daily/bucket")
+
+
+def of_logs(port: int, client: redis.Redis) -> float | None:
+    """Bytes a caller; None if the store was away for a moment and the log has gaps."""
+    before = _emptied(port, client)
+    with Caller(port) as caller:
+        passed = sum(caller.get("/daily/log").passed for _ in range(QUOTA))
+    keys = [key.decode() for key in client.scan_iter() if isinstance(key, bytes)]
+    # The log's first entry is its head.
+    if passed != QUOTA or len(keys) != 1 or client.llen(keys[0]) != QUOTA + 1:
+        return None
+    _copy(client, keys[0])
+    return (_used(client) - before) / CALLERS
+
+
+def _copy(client: redis.Redis, key: str) -> None:
+    """As many callers as are to be, with the last characters of the key changed."""
+    with client.pipeline(transaction=False) as pipeline:
+        for number in range(CALLERS - 1):
+            pipeline.copy(key, f"{key[:-6]}#{number:05d}")
+        copied = pipeline.execute()
+    if not all(copied):
+        raise CommandError("A log of that name was there already.")
+
+
+def _emptied(port: int, client: redis.Redis) -> int:
+    """The memory in use by an empty store to which all connections are open."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(lambda _: _warm_up(port), range(THREADS)))
+    # Valkey would free it some time later, and count it until then.
+    client.execute_command("FLUSHALL", "SYNC")  # type: ignore[no-untyped-call]
+    return _used(client)
+
+
+def _warm_up(port: int) -> None:
+    with Caller(port) as caller:
+        for _ in range(20):
+            caller.get("/daily/bucket")
+
+
+def _used(client: redis.Redis) -> int:
+    return int(client.info("memory")["used_memory"])
