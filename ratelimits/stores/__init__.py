@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from threading import Lock
 from typing import Any
 
 from django.core.cache import InvalidCacheBackendError, caches
@@ -20,24 +20,34 @@ from .guarded import GuardedStore
 from .memory import MemoryStore
 from .missing import MissingStore
 
+_stores: dict[tuple[str, float], Store | None] = {}
+_making = Lock()
+
 
 def get_store() -> Store | None:
     """The store in force, guarded against its own faults; None for a dummy cache.
 
     If no store fits the alias, it is one that is always away.
     """
-    return _store(conf.CACHE, conf.STORE_TIMEOUT)
+    key = (conf.CACHE, conf.STORE_TIMEOUT)
+    try:
+        return _stores[key]
+    except KeyError:
+        # Two threads must not count in two memories.
+        with _making:
+            if key not in _stores:
+                _stores[key] = _store(*key)
+            return _stores[key]
 
 
-@cache
 def _store(alias: str, timeout: float) -> Store | None:
     try:
         backend = backend_of(alias)
         if isinstance(backend, DummyCache):
             return None
         return GuardedStore(fitting(backend, alias, timeout))
-    except InvalidStore as error:
-        return GuardedStore(MissingStore(error))
+    except (InvalidStore, ImportError) as error:
+        return GuardedStore(MissingStore(str(error)))
 
 
 def backend_of(alias: str) -> BaseCache:
@@ -77,7 +87,7 @@ def _is_django_redis(backend: BaseCache) -> bool:
 
 def forget_stores() -> None:
     """The next call makes the store anew."""
-    _store.cache_clear()
+    _stores.clear()
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ratelimits.algorithms import Operation
-from ratelimits.exceptions import InvalidStore, StoreUnavailable
+from ratelimits.exceptions import StoreUnavailable
 
 from .base import Answer, Group, Store
 
@@ -13,8 +13,8 @@ from .base import Answer, Group, Store
 class MissingStore(Store):
     """Always away. The reason is the system check's, which was not listened to."""
 
-    def __init__(self, reason: InvalidStore) -> None:
-        self.reason = str(reason)
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
 
     def run(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
