@@ -97,7 +97,7 @@ def limit_of(row: Any) -> Limit | None:
 
     A row that was written past the form and means nothing is logged once and left out.
     """
-    wrong = _fault(row)
+    wrong = fault_of(row)
     if wrong:
         once.error(f'{row._meta.label} {row.pk} "{row.name}" is left out: {wrong}')
         return None
@@ -113,7 +113,8 @@ def limit_of(row: Any) -> Limit | None:
     )
 
 
-def _fault(row: Any) -> str:
+def fault_of(row: Any) -> str:
+    """Why a row means no limit; empty if it does mean one."""
     if not isinstance(row.rate, Rate):
         return f'"{row.rate}" is not a rate.'
     algorithm = getattr(row, "algorithm", "token_bucket")

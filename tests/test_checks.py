@@ -17,7 +17,7 @@ from django.utils.functional import lazystr
 from ratelimits.checks.plans import check_plans
 from ratelimits.checks.values import RULES
 from ratelimits.conf import DEFAULTS
-from ratelimits.models import Plan
+from ratelimits.models import Plan, PlanLimit
 from tests.checking import OURS, REDIS, ids, messages, only
 from tests.processes import ROOT
 from tests.settings import MIDDLEWARE
@@ -346,6 +346,16 @@ class TestPlans:
         Plan.objects.create(slug="other", name="Other")
         Plan.objects.create(slug="free", name="Free", is_default=True)
         assert ids(databases=["default"]) == []
+
+    def test_a_row_written_past_the_form(self) -> None:
+        plan = Plan.objects.create(slug="free", name="Free", is_default=True)
+        PlanLimit.objects.create(plan=plan, name="good", rate="5/m")
+        PlanLimit.objects.create(plan=plan, name="bad", rate="5/m")
+        PlanLimit.objects.filter(name="bad").update(rate="ten/m")
+        message = only(databases=["default"])
+        assert (message.id, message.level) == ("ratelimits.W032", WARNING)
+        assert "ten/m" in message.msg
+        assert message.obj == PlanLimit.objects.get(name="bad")
 
     def test_only_if_databases_are_checked(self) -> None:
         assert check_plans(databases=None) == []

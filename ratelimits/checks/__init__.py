@@ -10,7 +10,7 @@ from django.core.checks import Tags, register
 
 from .caches import check_cache
 from .middleware import check_middleware
-from .plans import check_plans
+from .plans import check_plans, check_rows
 from .settings import check_clock, check_settings
 from .sharing import check_pool, check_shared_cache
 
@@ -27,3 +27,4 @@ def register_all() -> None:
     register(check_shared_cache, Tags.caches, OURS, deploy=True)
     register(check_middleware, Tags.security, OURS)
     register(check_plans, Tags.database, OURS)
+    register(check_rows, Tags.database, OURS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.core.checks import CheckMessage, Warning
@@ -11,6 +11,8 @@ from django.db import Error, transaction
 from ratelimits import rows
 
 from .base import is_on, is_test_run
+
+LIMITS = ("PlanLimit", "TenantLimit", "ServiceLimit")
 
 
 def check_plans(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
@@ -38,6 +40,30 @@ def check_plans(*, databases: Sequence[str] | None = None, **kwargs: Any) -> lis
             id="ratelimits.W031",
         )
     ]
+
+
+def check_rows(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """Rows that were written past the form and mean nothing: requests are counted without them."""
+    alias = rows.write_alias()
+    if not is_on() or alias not in (databases or ()):
+        return []
+    try:
+        with transaction.atomic(using=alias):
+            return [message for name in LIMITS for message in _bad_rows(name, alias)]
+    except Error:
+        return []
+
+
+def _bad_rows(name: str, alias: str) -> Iterator[CheckMessage]:
+    for row in rows.model(name).objects.using(alias).order_by("pk").iterator():
+        fault = rows.fault_of(row)
+        if fault:
+            yield Warning(
+                f'The limit "{row.name}" is left out: {fault}',
+                hint="Correct it in the admin, or delete it.",
+                obj=row,
+                id="ratelimits.W032",
+            )
 
 
 def _defaults(alias: str) -> list[bool] | None:
