@@ -138,12 +138,20 @@ def test_a_503_tells_no_capacity(refused: Decision, violated_policies: list[str]
     assert not any(character.isdigit() for character in problem["detail"])
 
 
-def test_detail_of_a_503_that_waiting_does_not_end() -> None:
-    closed = decision(violated(limit(rate="0/s", per="everyone"), None))
-    later = decision(violated(limit(rate="9/s", per="everyone"), 1))
-    assert problem_of(closed)["retryable"] is False
-    assert "again" not in problem_of(closed)["detail"]
-    assert "again" in problem_of(later)["detail"]
+def test_a_503_always_says_when_to_come_back() -> None:
+    """Also while a limit of 0 closes the whole service, until somebody edits it."""
+    for rate, wait in (("0/s", None), ("9/s", 1)):
+        problem = problem_of(decision(violated(limit(rate=rate, per="everyone"), wait)))
+        assert (problem["status"], problem["retryable"]) == (503, True)
+        assert problem["retry_after"] >= 1
+        assert "again" in problem["detail"]
+
+
+def test_a_cost_above_the_limit_for_everyone_is_the_callers_own_affair() -> None:
+    problem = problem_of(decision(violated(limit(rate="9/s", per="everyone"), None)))
+    assert (problem["status"], problem["retryable"], problem["retry_after"]) == (429, False, None)
+    assert "9" not in problem["detail"]
+    assert "limit" not in problem
 
 
 def test_own_types(settings) -> None:

@@ -25,14 +25,14 @@ def problem_of(decision: Decision) -> dict[str, Any]:
     """The problem document of a refusal, ready for JSON.
 
     `retry_after` is in whole seconds, and null if the request can never pass. A 429 also has
-    `limit` (units per window), `remaining` and `reset` (seconds) of the limit that decides. A
-    503 has no numbers: how much the service can do is nobody's business (section 8.2).
+    `limit` (units per window), `remaining` and `reset` (seconds) of the limit that decides. The
+    limit for everyone has none: how much the service can do is nobody's business (section 8.2).
     """
     deciding = decision.deciding
     problem: dict[str, Any] = {**_kind(decision.status), "detail": _detail(decision)}
     problem["instance"] = uuid4().urn
     problem["violated-policies"] = violated_names(decision)
-    if decision.status == 429 and deciding is not None:
+    if deciding is not None and deciding.limit.per != "everyone":
         problem["limit"] = deciding.limit.quota
         problem["remaining"] = integer(deciding.remaining)
         problem["reset"] = shown_reset(deciding)
@@ -66,9 +66,7 @@ def _detail(decision: Decision) -> str:
     deciding = decision.deciding
     if decision.status == 429 and deciding is not None:
         return _never(deciding) if deciding.never else _limit_is(deciding)
-    if decision.retryable:
-        return _("The service can't take this request at the moment. Try again later.")
-    return _("The service does not take this request.")
+    return _("The service can't take this request at the moment. Try again later.")
 
 
 def _limit_is(outcome: Outcome) -> str:
@@ -81,6 +79,8 @@ def _limit_is(outcome: Outcome) -> str:
 def _never(outcome: Outcome) -> str:
     """Why a request can't pass however long it waits."""
     limit = outcome.limit
+    if limit.per == "everyone":
+        return _("This request costs more than the service takes at once.")
     if limit.quota == 0:
         if limit.per == "address":
             return _("No such requests are allowed for this address.")
