@@ -1,0 +1,92 @@
+"""Paths of the script that random histories seldom take, against the pure functions."""
+
+from __future__ import annotations
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ratelimits.algorithms import Operation
+from ratelimits.limits import Limit
+from ratelimits.rates import MAX_QUOTA, MAX_WINDOW, Rate
+from ratelimits.stores.base import Answer, Store
+from ratelimits.stores.redis import RedisStore
+
+from .examples import examples
+from .stores import NOON, SECOND, Calls, PureStore, limit
+
+
+class Both:
+    """One caller of the script and one of the pure functions, who must hear the same."""
+
+    def __init__(self, redis: Store, *limits: Limit) -> None:
+        self.callers = [Calls(redis, *limits), Calls(PureStore(), *limits)]
+
+    def edit(self, limit: Limit) -> None:
+        for calls in self.callers:
+            calls.edit(limit)
+
+    def do(self, operation: Operation, cost: int, at: int) -> Answer:
+        theirs, ours = (calls.answer(operation, cost, at) for calls in self.callers)
+        assert theirs == ours
+        return ours
+
+
+@examples(80)
+@given(
+    used=st.integers(1, MAX_QUOTA),
+    edits=st.lists(
+        st.tuples(
+            st.integers(1, MAX_QUOTA), st.integers(1, MAX_WINDOW), st.integers(0, 10 * SECOND)
+        ),
+        min_size=2,
+        max_size=8,
+    ),
+)
+@example(used=5, edits=[(1, 2, 0), (1, 2, SECOND), (1, 3, 3 * SECOND // 2), (1, 3, 1)])
+def test_rates_with_nothing_in_common(
+    used: int, edits: list[tuple[int, int, int]], redis_only: RedisStore
+) -> None:
+    """An edited rate may need a finer unit than there is, or one that is coarser again."""
+    both, now = Both(redis_only, limit("1/s")), NOON
+    for quota, window, later in edits:
+        both.edit(Limit("limit", Rate(quota, window), burst=MAX_QUOTA))
+        now += later
+        both.do(Operation.TAKE, used, now)
+        used = 0
+
+
+def long_log(redis: Store) -> Both:
+    """A log with a hit in each of 700 milliseconds."""
+    both = Both(redis, limit("1000/m", algorithm="sliding_log"))
+    for number in range(700):
+        both.do(Operation.TAKE, 1, NOON + number * 1000)
+    return both
+
+
+def test_a_long_log(redis_only: RedisStore) -> None:
+    """The script reads a log in pieces."""
+    both, now = long_log(redis_only), NOON + 700_000
+    waits = [both.do(Operation.PEEK, cost, now).states[0].part for cost in (301, 600, 999, 1000)]
+    hits = [NOON + number * 1000 + 60 * SECOND for number in (0, 299, 698, 699)]
+    assert waits == hits
+    assert both.do(Operation.TAKE, 0, NOON + 60 * SECOND + 449_500).states[0].used == 250
+    assert both.do(Operation.REFUND, 200, NOON + 60 * SECOND + 449_500).states[0].used == 50
+    assert both.do(Operation.TAKE, 960, NOON + 60 * SECOND + 459_500).allowed
+
+
+def test_a_long_log_after_the_clock_was_set_back(redis_only: RedisStore) -> None:
+    """All hits are gone through: at first those of the future, then those out of order."""
+    both = long_log(redis_only)
+    for at in (NOON - 3600 * SECOND, NOON - 3605 * SECOND, NOON - 3604 * SECOND):
+        for cost in (1, 280, 600, 999):
+            both.do(Operation.PEEK, cost, at)
+        both.do(Operation.TAKE, 20, at)
+    assert both.do(Operation.TAKE, 0, NOON - 3540 * SECOND).states[0].used == 0
+
+
+def test_a_log_of_the_largest_quota(redis_only: RedisStore) -> None:
+    both = Both(redis_only, limit("10000/d", algorithm="sliding_log"))
+    assert both.do(Operation.TAKE, 10_000, NOON).allowed
+    assert not both.do(Operation.TAKE, 1, NOON).allowed
+    assert both.do(Operation.REFUND, 9_999, NOON).states[0].used == 1
+    assert both.do(Operation.TAKE, 9_999, NOON + 1).allowed
