@@ -34,28 +34,30 @@ class Both:
         return ours.allowed, state
 
 
+rates = st.builds(
+    Rate, st.one_of(st.integers(1, 1000), st.integers(1, MAX_QUOTA)), st.integers(1, MAX_WINDOW)
+)
+
+
 @examples(80)
 @given(
     used=st.integers(1, MAX_QUOTA),
-    edits=st.lists(
-        st.tuples(
-            st.integers(1, MAX_QUOTA), st.integers(1, MAX_WINDOW), st.integers(0, 10 * SECOND)
-        ),
-        min_size=2,
-        max_size=8,
-    ),
+    edits=st.lists(st.tuples(rates, st.integers(0, 10 * SECOND)), min_size=2, max_size=8),
 )
-@example(used=5, edits=[(1, 2, 0), (1, 2, SECOND), (1, 3, 3 * SECOND // 2), (1, 3, 1)])
+@example(used=5, edits=[(Rate(1, 2), 0), (Rate(1, 2), SECOND), (Rate(1, 3), 3 * SECOND // 2)])
 def test_rates_with_nothing_in_common(
-    used: int, edits: list[tuple[int, int, int]], redis_only: RedisStore
+    used: int, edits: list[tuple[Rate, int]], redis_only: RedisStore
 ) -> None:
     """An edited rate may need a finer unit than there is, or one that is coarser again."""
     both, now = Both(redis_only, limit("1/s")), NOON
-    for quota, window, later in edits:
-        both.edit(Limit("limit", Rate(quota, window), burst=MAX_QUOTA))
+    for rate, later in edits:
+        # As much as may be: it is full again after 366 days.
+        assert rate.quota is not None
+        burst = min(MAX_QUOTA, MAX_WINDOW * rate.quota // rate.window)
+        both.edit(Limit("limit", rate, burst))
         now += later
-        both.do(Operation.TAKE, used, now)
-        used = 0
+        both.do(Operation.TAKE, min(used, burst), now)
+        used = 1
 
 
 def long_log(redis: Store) -> Both:
