@@ -87,18 +87,17 @@ def count(operation: Operation, who: Who, cost: int, find: Find) -> Flow[Decisio
     """One operation on what is asked, all or nothing. `cost` is that of the request as a whole."""
     check_cost(cost)
     store = active_store()
-    if store is None:
-        return Decision((), cost)
     ledger = None if isinstance(who, str) else counted(who)
-    try:
-        decision = yield from _counted(operation, store, ledger, cost, find)
-    except CatalogUnavailable:
-        denied = conf.STORE_FAILURE == "deny"
-        decision = Decision((), cost, unavailable=denied, spread=random.random())
+    decision = Decision((), cost)
+    if store is not None:
+        try:
+            decision = yield from _counted(operation, store, ledger, cost, find)
+        except CatalogUnavailable:
+            denied = conf.STORE_FAILURE == "deny"
+            decision = Decision((), cost, unavailable=denied, spread=random.random())
     if ledger is not None and operation is not Operation.PEEK:
-        everything = ledger.everything(decision)
-        if everything.outcomes or not everything.allowed:
-            plain(who).ratelimit = everything  # type: ignore[attr-defined]
+        # Also if nothing applies today: views rely on it.
+        plain(who).ratelimit = ledger.everything(decision)  # type: ignore[attr-defined]
     _report(decision)
     return decision
 
