@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial, update_wrapper
-from inspect import ismethod
+from functools import update_wrapper
 from typing import Any, TypeVar, cast
+
+from asgiref.sync import iscoroutinefunction
 
 from .flow import check_cost
 from .rules import PLAN, Rule, checked, methods_of
@@ -76,11 +77,21 @@ def throttle_cost(cost: int | Callable[[Any, Any], int]) -> Callable[[V], V]:
 def exempt(view: V) -> V:
     """No door limits this view: nothing is taken and nothing published."""
     marked: Any = view
-    if ismethod(view):
-        # Which takes no attributes, and others of its class are not meant.
-        marked = update_wrapper(partial(view), view)
+    if not isinstance(view, type):
+        # Like csrf_exempt, it leaves the function as it is, for where else that is used.
+        marked = update_wrapper(_passing(view), view)
     marked.ratelimits_exempt = True
     return cast(V, marked)
+
+
+def _passing(view: Any) -> Any:
+    def marked(*args: Any, **kwargs: Any) -> Any:
+        return view(*args, **kwargs)
+
+    async def amarked(*args: Any, **kwargs: Any) -> Any:
+        return await view(*args, **kwargs)
+
+    return amarked if iscoroutinefunction(view) else marked
 
 
 def _on_dispatch(view: Any, decorator: Callable[[Any], Any]) -> Any:

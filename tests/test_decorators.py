@@ -186,7 +186,7 @@ class DrfView(APIView):
     ids=["function", "as_view", "class", "wrapped"],
 )
 def test_above_a_view_of_drf(view: Any) -> None:
-    with pytest.raises(TypeError, match="can't stand above .* below @api_view"):
+    with pytest.raises(TypeError, match=r"can't stand above .* below @api_view"):
         ratelimit("1/d", by="ip")(view)
 
 
@@ -260,20 +260,24 @@ def test_exempt_views(client: Client, form: str, order: str) -> None:
     assert is_silent(response)
 
 
-def test_exempt_methods_of_one_object() -> None:
-    """A bound method takes no marks, and its class is not meant."""
-
-    class Pages:
-        def page(self, request: HttpRequest) -> HttpResponse:
-            return HttpResponse("page")
-
-    pages = Pages()
-    marked = exempt(pages.page)
-    assert marked(request()).content == b"page"
-    assert marked.__name__ == "page"
+@pytest.mark.parametrize("form", ["function", "bound method", "partial", "object", "as_view"])
+def test_exempt_leaves_the_view_as_it_is_elsewhere(form: str) -> None:
+    view = limited_view(form, lambda view: view)
+    marked = exempt(view)
     limit = ratelimit("0/d", by="ip")
-    assert limit(marked)(request()).status_code == 200
-    assert limit(pages.page)(request()).status_code == 429
+    assert limit(marked)(request()).content == b"hello"
+    assert limit(view)(request()).status_code == 429
+
+
+@KINDS
+@SERVERS
+async def test_exempt_views_of_either_kind(is_async: bool, caller: AnyClient) -> None:
+    def marked(view: Any) -> Any:
+        return ratelimit("0/d", by="ip")(exempt(view))
+
+    for form in ("function", "method", "as_view"):
+        serve(limited_view(form, marked, is_async=is_async))
+        assert (await caller.get()).content == b"hello"
 
 
 def test_a_cost_may_not_be_less_than_nothing_later() -> None:

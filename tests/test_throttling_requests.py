@@ -271,8 +271,14 @@ def test_half_a_preflight_is_none(client: Client, field: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["/exempt", "/exempt-as-view", "/exempt-handler", "/exempt-above", "/exempt-below"]
-    + ["/things/health/"],
+    [
+        "/exempt",
+        "/exempt-as-view",
+        "/exempt-handler",
+        "/exempt-above",
+        "/exempt-below",
+        "/things/health/",
+    ],
 )
 def test_exempt_views(client: Client, url: str) -> None:
     """Nothing is taken and nothing published."""
