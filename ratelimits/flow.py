@@ -23,7 +23,7 @@ from .requests import Counted as Ledger
 from .requests import counted, plain
 from .stores import get_store
 from .stores.base import Answer, Group, Store
-from .who import Counted, Who, aat_address, acaller_of, at_address, caller_of
+from .who import Counted, Who, aat_address, acaller_of, at_address, caller_of, check_who
 
 # How often a caller whose limits are being edited reads them anew before it takes.
 TRIES = 5
@@ -86,6 +86,7 @@ def limits_of(caller: Caller, scope: str | None) -> Flow[Group]:
 def count(operation: Operation, who: Who, cost: int, find: Find) -> Flow[Decision]:
     """One operation on what is asked, all or nothing. `cost` is that of the request as a whole."""
     check_cost(cost)
+    check_who(who)
     store = active_store()
     ledger = None if isinstance(who, str) else counted(who)
     decision = Decision((), cost)

@@ -54,13 +54,19 @@ async def aat_address(request: Any) -> Counted:
     return await sync_to_async(at_address, thread_sensitive=True)(request)
 
 
-def _without_resolving(who: Who) -> Counted | None:
+def check_who(who: object) -> None:
+    """Raises ValueError unless it is a tenant's key or a request."""
     if isinstance(who, str):
         if not who:
             raise ValueError("A tenant's key can't be empty.")
-        return Counted(Caller(who))
-    if not hasattr(who, "META"):
+    elif not hasattr(who, "META"):
         raise ValueError(f"A tenant's key is text, not {who!r}.")
+
+
+def _without_resolving(who: Who) -> Counted | None:
+    check_who(who)
+    if isinstance(who, str):
+        return Counted(Caller(who))
     if is_preflight(who):
         return at_address(who)
     return None

@@ -44,13 +44,15 @@ def own_limit(key: str, rate: str, name: str = "api") -> TenantLimit:
 
 def left(response: Any) -> dict[str, int]:
     """What `RateLimit` says is left of each limit."""
-    parsed = http_sf.parse(response.headers["RateLimit"].encode(), tltype="list")
-    return {name: parameters["r"] for name, parameters in parsed}
+    return {name: parameters["r"] for name, parameters in _parsed(response, "RateLimit")}
 
 
 def policies(response: Any) -> list[str]:
-    field = response.headers["RateLimit-Policy"].encode()
-    return [name for name, _ in http_sf.parse(field, tltype="list")]
+    return [name for name, _ in _parsed(response, "RateLimit-Policy")]
+
+
+def _parsed(response: Any, field: str) -> Any:
+    return http_sf.parse(response.headers[field].encode("ascii"), tltype="list")
 
 
 def is_silent(response: Any) -> bool:

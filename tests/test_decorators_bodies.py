@@ -81,7 +81,8 @@ def reading(request: HttpRequest) -> HttpResponse:
         return HttpResponse(request.body)
     if request.GET["how"] == "stream":
         return HttpResponse(request.read())
-    files = {name: file.read().decode() for name, file in request.FILES.items()}
+    uploaded: Any = request.FILES
+    files = {name: file.read().decode() for name, file in uploaded.items()}
     return JsonResponse({**request.POST.dict(), **files})
 
 

@@ -222,7 +222,7 @@ def test_a_name_is_the_same_in_every_process() -> None:
         assert name_of(view).ident.startswith((__name__, "django.views.generic"))
 
 
-def decorated_twice(upper: Any, lower: Any, between: Any = lambda view: view) -> list[Any]:
+def decorated_twice(upper: Any, lower: Any, between: Any) -> list[Any]:
     """A view with two limits, in every way that one can write it."""
 
     class OnDispatch(View):
@@ -246,12 +246,13 @@ def decorated_twice(upper: Any, lower: Any, between: Any = lambda view: view) ->
         def get(self, request: HttpRequest) -> HttpResponse:
             return HttpResponse()
 
+    listed_class: Any = type("Listed", (OnDispatch,), {"__module__": __name__})
     listed = method_decorator([upper, lower], name="dispatch")
     return [
         upper(between(lower(hello))),
         upper(between(lower(partial(worded, word="x")))),
         upper(lower(type("OnClass", (OnDispatch,), {"__module__": __name__}))).as_view(),
-        listed(type("Listed", (OnDispatch,), {"__module__": __name__})).as_view(),
+        listed(listed_class).as_view(),
         upper(lower(OnDispatch.as_view())),
         OnMethod.as_view(),
         Nested.as_view(),

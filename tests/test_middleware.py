@@ -123,6 +123,10 @@ def failing(request: HttpRequest, error: str) -> HttpResponse:
     raise {"404": Http404, "403": PermissionDenied, "500": ValueError}[error]()
 
 
+def taking(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(str(take(request, cost=3).allowed))
+
+
 class Page(View):
     @ratelimit()
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -184,7 +188,7 @@ urlpatterns = [
     path("api/decorated", ratelimit(cost=2)(hello)),
     path("api/code", ratelimit("9/d", by="ip", name="code")(hello)),
     path("api/page", Page.as_view()),
-    path("api/taking", lambda request: deep()(request) if take(request, cost=3) else None),
+    path("api/taking", taking),
     path("api/below", below_drf),
     path("api/", include(router.urls)),
 ]

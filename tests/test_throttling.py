@@ -22,7 +22,7 @@ from tests.doors import is_silent, left, make_plan, statuses
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 
 
-def items(request: Request, view: APIView) -> int:
+def items(request: Any, view: APIView) -> int:
     assert isinstance(view, APIView)
     return len(request.data["items"])
 
@@ -35,10 +35,10 @@ class Prices:
 class Limited(APIView):
     throttle_classes = [PlanRateThrottle]
 
-    def get(self, request: Request) -> Response:
+    def get(self, request: Any) -> Response:
         return Response({"left": [each.remaining for each in request.ratelimit.outcomes]})
 
-    def post(self, request: Request) -> Response:
+    def post(self, request: Any) -> Response:
         return Response({"items": request.data["items"]})
 
 
@@ -84,13 +84,13 @@ class PerHandler(CostingTwo):
         return super().get(request)
 
 
-class GroupSerializer(serializers.ModelSerializer):
+class GroupSerializer(serializers.ModelSerializer[Group]):
     class Meta:
         model = Group
         fields = ["name"]
 
 
-class Groups(generics.ListCreateAPIView):
+class Groups(generics.ListCreateAPIView[Group]):
     queryset = Group.objects.order_by("name")
     serializer_class = GroupSerializer
     throttle_classes = [PlanRateThrottle]
@@ -100,7 +100,7 @@ class Groups(generics.ListCreateAPIView):
 costs = throttle_cost
 
 
-class GroupSet(viewsets.ModelViewSet):
+class GroupSet(viewsets.ModelViewSet[Group]):
     queryset = Group.objects.order_by("name")
     serializer_class = GroupSerializer
     throttle_classes = [PlanRateThrottle]

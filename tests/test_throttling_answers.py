@@ -261,23 +261,23 @@ def test_exception_handler_that_adds_a_member_extends_the_problem(client: Client
 class Logging(Limited):
     seen: list[Any] = []
 
-    def throttled(self, request: Request, wait: float | None) -> None:
+    def throttled(self, request: Request, wait: float | None) -> Any:
         self.seen.append(wait)
-        super().throttled(request, wait)  # type: ignore[misc]
+        super().throttled(request, wait)  # type: ignore[arg-type]
 
 
 class Quiet(Limited):
-    def throttled(self, request: Request, wait: float | None) -> None:
+    def throttled(self, request: Request, wait: float | None) -> Any:
         pass
 
 
 class Worded(Limited):
-    def throttled(self, request: Request, wait: float | None) -> None:
+    def throttled(self, request: Request, wait: float | None) -> Any:
         raise exceptions.Throttled(detail=f"Slow down for {wait} s")
 
 
 class Disguised(Limited):
-    def throttled(self, request: Request, wait: float | None) -> None:
+    def throttled(self, request: Request, wait: float | None) -> Any:
         raise exceptions.PermissionDenied("never mind")
 
 
@@ -310,7 +310,7 @@ def test_throttled_in_its_own_words(
     assert left(response) == {"api": 0}
 
 
-def throttle(wait: float | None, allowed: bool = False) -> type[BaseThrottle]:
+def throttle(wait: float | None, allowed: bool = False) -> Any:
     """A throttle of the project's own."""
 
     class Theirs(BaseThrottle):

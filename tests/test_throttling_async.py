@@ -22,14 +22,14 @@ from tests.doors import left, make_plan, problem
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
 
 
-class Limited(APIView):
+class Limited(APIView):  # type: ignore[misc]
     throttle_classes = [PlanRateThrottle]
 
     async def get(self, request: Request) -> Response:
         return Response({})
 
 
-class Things(ViewSet):
+class Things(ViewSet):  # type: ignore[misc]
     throttle_classes = [PlanRateThrottle]
     throttle_cost = 1
 
@@ -37,7 +37,7 @@ class Things(ViewSet):
         return Response([])
 
 
-@api_view(["GET"])
+@api_view(["GET"])  # type: ignore[type-var]
 @throttle_classes([PlanRateThrottle])
 @throttle_cost(1)
 async def function(request: Request) -> Response:

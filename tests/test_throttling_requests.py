@@ -215,7 +215,8 @@ def test_each_user_has_a_bucket(client: Client) -> None:
     make_plan("api 1/d")
     for name in ("ann", "bob"):
         User.objects.create(username=name)
-        assert statuses(lambda n=name: client.get("/view", headers={"X-User": n}), 2) == [200, 429]
+        headers = {"X-User": name}
+        assert [client.get("/view", headers=headers).status_code for _ in range(2)] == [200, 429]
     assert statuses(lambda: client.get("/view"), 2) == [200, 429]
 
 
@@ -252,7 +253,7 @@ def test_options_count(client: Client) -> None:
     assert statuses(lambda: client.options("/view"), 2) == [200, 429]
 
 
-def test_preflights_are_charged_to_no_tenant(client: Client) -> None:
+def test_preflights_are_charged_to_no_tenant(client: Any) -> None:
     """Rule 16: a limit per address still applies."""
     make_plan("api 1/d")
     per_address("3/d")
@@ -263,7 +264,7 @@ def test_preflights_are_charged_to_no_tenant(client: Client) -> None:
 
 
 @pytest.mark.parametrize("field", list(PREFLIGHT))
-def test_half_a_preflight_is_none(client: Client, field: str) -> None:
+def test_half_a_preflight_is_none(client: Any, field: str) -> None:
     make_plan("api 1/d")
     fields = {field: PREFLIGHT[field]}
     assert statuses(lambda: client.options("/view", **fields), 2) == [200, 429]
