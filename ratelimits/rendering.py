@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rest_framework.renderers import BaseRenderer
 from rest_framework.settings import api_settings
+from rest_framework.utils.encoders import JSONEncoder
 
 from .publishing.problems import CONTENT_TYPE
 from .publishing.responses import is_browser, page
@@ -64,7 +65,7 @@ class ProblemRenderer(BaseRenderer):
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
-        return json.dumps(data).encode()
+        return json.dumps(data, cls=JSONEncoder).encode()
 
 
 class PageRenderer(BaseRenderer):

@@ -80,11 +80,16 @@ def own_response(request: HttpRequest, decision: Any) -> HttpResponse:
     return HttpResponse(f"slow down, {User.objects.count()}", status=429)
 
 
+async def own_response_later(request: HttpRequest, decision: Any) -> HttpResponse:
+    return HttpResponse(f"slow down, {await User.objects.acount()}", status=429)
+
+
 @KINDS
 @SERVERS
-async def test_own_response(settings: Any, is_async: bool, caller: AnyClient) -> None:
+@pytest.mark.parametrize("own", ["own_response", "own_response_later"])
+async def test_own_response(own: str, settings: Any, is_async: bool, caller: AnyClient) -> None:
     """Cases 51 and 65."""
-    settings.RATELIMITS = {"RESPONSE": f"{__name__}.own_response"}
+    settings.RATELIMITS = {"RESPONSE": f"{__name__}.{own}"}
     serve(limited_view("function", ratelimit("0/d", by="ip"), is_async=is_async))
     response = await caller.get()
     assert response.status_code == 429

@@ -174,6 +174,7 @@ urlpatterns = [
     path("costly", Costly.as_view()),
     path("private", Private.as_view()),
     path("healthz", exempt(hello)),
+    path("protected", hello),
     path("deep", deep()),
     path("adeep", adeep),
     path("deep-key", deep("acme")),
@@ -474,3 +475,21 @@ def test_handler403_is_for_403_only(settings: Any, debug: bool) -> None:
     client = AnyClient(False).client
     assert client.get("/deep").status_code == 429
     assert client.get("/failing/403").content == b"handler403"
+
+
+async def own_response(request: HttpRequest, decision: Any) -> HttpResponse:
+    return HttpResponse("slow down", status=decision.status)
+
+
+@SERVERS
+@pytest.mark.parametrize("url", ["/open", "/deep", "/protected"])
+async def test_own_response(caller: AnyClient, settings: Any, url: str) -> None:
+    """Cases 51 and 65: of the door, of an exception and of a protected path."""
+    settings.RATELIMITS = {"RESPONSE": own_response, "PROTECT": ["/protected"]}
+    caller = AnyClient(caller.is_async)
+    await plan("api 9/d" if url != "/protected" else "api 0/d", "deep 0/d deep")
+    if url == "/open":
+        await address_limit("0/d")
+    response = await caller.get(url)
+    assert (response.status_code, response.content) == (429, b"slow down")
+    assert not is_silent(response)

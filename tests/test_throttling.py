@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -173,6 +174,16 @@ class BySetting(PlanRateThrottle):
         return 2 * super().get_cost(request, view)
 
 
+class Searching(PlanRateThrottle):
+    def get_scope(self, request: Request, view: APIView) -> str:
+        return "search"
+
+
+class Exporting(PlanRateThrottle):
+    def get_scope(self, request: Request, view: APIView) -> str:
+        return "export"
+
+
 class Subclassed(Limited):
     throttle_classes = [BySetting]
 
@@ -306,6 +317,27 @@ def test_two_classes_of_ours_refuse_together(client: Client) -> None:
     assert response.status_code == 429
     assert response.json()["retryable"] is False
     assert left(response) == {"api": 1}
+
+
+@pytest.mark.parametrize("order", [[Searching, Exporting], [Exporting, Searching]])
+def test_two_refusals_of_ours_are_one(order: list[Any]) -> None:
+    """With both limits in the body, and the longer wait."""
+    make_plan("search 1/h search", "export 1/d export")
+    kind: Any = type("View", (Limited,), {"throttle_classes": order})
+    view = kind.as_view()
+    first, second = (view(APIRequestFactory().get("/")) for _ in range(2))
+    assert first.status_code == 200
+    body = json.loads(second.render().content)
+    assert sorted(body["violated-policies"]) == ["export", "search"]
+    assert body["retry_after"] == 86400
+    assert left(second) == {"search": 0, "export": 0}
+
+
+def test_one_refusal_of_two_is_one() -> None:
+    make_plan("search 0/h search", "export 9/d export")
+    kind: Any = type("View", (Limited,), {"throttle_classes": [Searching, Exporting]})
+    body = json.loads(kind.as_view()(APIRequestFactory().get("/")).render().content)
+    assert body["violated-policies"] == ["search"]
 
 
 def test_an_action_without_throttles_is_not_limited(client: Client) -> None:

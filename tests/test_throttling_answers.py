@@ -3,11 +3,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import path
+from django.utils.translation import gettext_lazy
 from rest_framework import exceptions
 from rest_framework.renderers import (
     AdminRenderer,
@@ -212,6 +214,8 @@ def adding(error: Exception, context: Any) -> Any:
     response = exception_handler(error, context)
     assert response is not None
     response.data["status_code"] = response.status_code
+    response.data["day"] = date(2026, 11, 30)
+    response.data["word"] = gettext_lazy("Yes")
     return response
 
 
@@ -254,7 +258,7 @@ def test_own_exception_handler(client: Client, handler: Any, body: Any) -> None:
 def test_exception_handler_that_adds_a_member_extends_the_problem(client: Client) -> None:
     view = type("View", (Limited,), {"handler": staticmethod(adding)})
     body = problem(refused(client, view))
-    assert body["status_code"] == 429
+    assert (body["status_code"], body["day"], body["word"]) == (429, "2026-11-30", "Yes")
     assert body["violated-policies"] == ["api"]
 
 

@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 
 from ratelimits.algorithms.base import ceil_div
 from ratelimits.conf import conf
+from ratelimits.effects import given
 from ratelimits.limits import Decision
 
 from .headers import AMOUNTS, headers_of, is_exhausted
@@ -50,7 +51,7 @@ def refusal(request: HttpRequest, decision: Decision) -> HttpResponse:
     async caller goes through sync_to_async. A callable that gives None leaves it to us.
     """
     own = conf.imported("RESPONSE")
-    response: HttpResponse | None = own(request, decision) if own else None
+    response: HttpResponse | None = given(own(request, decision)) if own else None
     if response is None:
         response = page(request, decision) if is_browser(request) else _problem(decision)
         patch_vary_headers(response, ["Accept"])
