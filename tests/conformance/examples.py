@@ -18,7 +18,7 @@ from .stores import DAY, SECOND
 
 ALGORITHMS = ("token_bucket", "fixed_window", "sliding_log", "sliding_counter")
 YEAR_2001 = 10**15
-YEAR_2100 = 4_102_444_800 * SECOND
+YEAR_2200 = 7_258_118_400 * SECOND
 MONTH = 0
 # Any two of these have a small common multiple, so that levels stay exact through all edits.
 EXACT_WINDOWS = (1, 2, 3, 5, 10, 60, 300, 3600, 86400)
@@ -137,7 +137,7 @@ def histories(
         operation = draw(st.sampled_from([Operation.TAKE] * 5 + list(Operation)))
         cost = draw(costs(current[place]))
         steps.append(Step(operation, cost, draw(laters(current[place])), edit))
-    return History(draw(st.integers(YEAR_2001, YEAR_2100)), beginning, tuple(steps))
+    return History(draw(st.integers(YEAR_2001, YEAR_2200)), beginning, tuple(steps))
 
 
 class Clock:

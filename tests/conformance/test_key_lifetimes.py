@@ -13,7 +13,7 @@ from ratelimits.stores.redis import RedisStore
 from tests.servers import RedisServer
 
 from .examples import ALGORITHMS, examples
-from .stores import SECOND, Calls, close, limit, redis_store
+from .stores import NOON, SECOND, Calls, close, limit, redis_store
 
 MARGIN = 1000
 
@@ -45,6 +45,15 @@ def test_a_window_lives_until_it_has_ended(
     refused = calls.take(at=None)
     assert refused.wait_us is not None
     assert refused.wait_us / 1000 <= ttl <= windows * 3_600_000 + MARGIN
+
+
+def test_the_last_windows_weight_is_kept(redis_server: RedisServer, redis_only: RedisStore) -> None:
+    """Also if nothing was taken in this window."""
+    calls = Calls(redis_only, limit("10/h", algorithm="sliding_counter"))
+    calls.take(10)
+    calls.take(0, NOON + 3601 * SECOND)
+    (ttl,) = lifetimes(redis_server).values()
+    assert ttl > 3_599_000
 
 
 operations = st.sampled_from([Operation.TAKE, Operation.TAKE, *Operation])

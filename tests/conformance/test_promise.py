@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ratelimits.algorithms import Operation
@@ -27,7 +27,7 @@ def hopeless(decision: Decision) -> bool:
     )
 
 
-def keeps_its_promise(calls: Calls, history: History, cost: int, tried: bool) -> Decision:
+def keeps_its_promise(calls: Calls, history: History, cost: int, tried: bool) -> None:
     """Play a history, take, and take again when told. `tried`: somebody did not wait."""
     clock = Clock(history.start)
     for step in history.steps:
@@ -35,11 +35,11 @@ def keeps_its_promise(calls: Calls, history: History, cost: int, tried: bool) ->
         clock.hear(calls.do(step.operation, step.cost, clock.step(step.later)))
     decision = calls.take(cost, clock.now)
     if decision.allowed:
-        return decision
+        return
     if decision.wait_us is None:
         assert hopeless(decision)
         assert not calls.take(cost, clock.now + FOREVER).allowed
-        return decision
+        return
     assert decision.wait_us > 0
     assert decision.wait == timedelta(microseconds=decision.wait_us)
     again = calls.take if tried else calls.peek
@@ -47,24 +47,29 @@ def keeps_its_promise(calls: Calls, history: History, cost: int, tried: bool) ->
     assert not early.allowed
     assert early.wait_us == 1
     assert calls.take(cost, clock.now + decision.wait_us).allowed
-    return decision
+
+
+def used_up(history: History) -> History:
+    """With all used up before the last step, so that most takes after it have to wait."""
+    steps = (*history.steps[:-1], Step(Operation.CHARGE, 2**60, 0), history.steps[-1])
+    return history._replace(steps=steps)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @examples(30)
-@given(data=st.data(), cost=st.integers(1, 5), tried=st.booleans())
+@given(data=st.data(), cost=st.integers(1, 5), full=st.booleans(), tried=st.booleans())
 def test_of_each_algorithm(
     algorithm: str,
     data: st.DataObject,
     cost: int,
+    full: bool,
     tried: bool,
     memory_and_redis: dict[str, Store],
 ) -> None:
     history = data.draw(histories(most=8, of=(algorithm,)))
+    history = used_up(history) if full else history
     for store in memory_and_redis.values():
-        decision = keeps_its_promise(Calls(store, *history.limits), history, cost, tried)
-        # Most examples are to be of a wait, so that the test shows something.
-        assume(not decision.allowed)
+        keeps_its_promise(Calls(store, *history.limits), history, cost, tried)
 
 
 @examples(80)
@@ -72,12 +77,9 @@ def test_of_each_algorithm(
 def test_of_several_limits(
     history: History, share: float, tried: bool, memory_and_redis: dict[str, Store]
 ) -> None:
-    """All is used up at first, so that most of the takes have to wait."""
-    steps = (*history.steps[:-1], Step(Operation.CHARGE, 2**60, 0), history.steps[-1])
-    history = history._replace(steps=steps)
     cost = max(1, int(min(limit.capacity for limit in history.limits) * share))
     for store in memory_and_redis.values():
-        keeps_its_promise(Calls(store, *history.limits), history, cost, tried)
+        keeps_its_promise(Calls(store, *history.limits), used_up(history), cost, tried)
 
 
 def test_of_a_lowered_burst(store: Store) -> None:
