@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -182,3 +182,22 @@ def test_raised_and_lowered(store: Store) -> None:
     refused = calls.take()
     assert left(refused) == {"limit": 0}
     assert refused.retry_after == 900
+
+
+@pytest.mark.parametrize(
+    ("now", "end"),
+    [
+        ("2024-02-29T23:59:59.999999", "2024-03-01"),
+        ("2026-07-01T00:00:00", "2026-08-01"),
+        ("2026-12-31T12:00:00", "2027-01-01"),
+        ("2100-02-28T12:00:00", "2100-03-01"),
+        ("2100-03-01T00:00:00", "2100-04-01"),
+    ],
+)
+def test_calendar_months(now: str, end: str, store: Store) -> None:
+    date, until = (datetime.fromisoformat(text + "+00:00") for text in (now, end + "T00:00:00"))
+    time = (date - datetime.fromtimestamp(0, timezone.utc)) // timedelta(microseconds=1)
+    calls = Calls(store, limit("3/month", algorithm="fixed_window"))
+    assert calls.take(3, time).allowed
+    assert calls.take(1, time).wait == until - date
+    assert calls.take(3, time + (until - date) // timedelta(microseconds=1)).allowed
