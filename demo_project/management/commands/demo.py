@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from demo_project import data
 from demo_project.serving import (
     HOST,
+    THREADS,
     Stopping,
     bundled_valkey,
     listen,
@@ -54,7 +55,9 @@ class Command(BaseCommand):
             try:
                 wait_until_ready(port)
                 self._say_what_to_try(f"http://{HOST}:{port}", is_new)
-                self.stdout.write(f"{workers} x 16 threads, counting in {place}. Ctrl-C ends it.")
+                self.stdout.write(
+                    f"{workers} x {THREADS} threads, counting in {place}. Ctrl-C ends it."
+                )
                 self.stdout.flush()
                 code = stopping.wait_for(process)
             finally:
