@@ -70,6 +70,11 @@ class Demo:
         self.printed += output or ""
         return self.process.returncode
 
+    def last_words(self) -> str:
+        """What it printed, which may tell why it ended by itself."""
+        code = self.end()
+        return f"{self.printed}\n(ended with {code})"
+
     def request(
         self, path: str, method: str = "GET", body: str | None = None, **headers: str
     ) -> Answer:
@@ -81,6 +86,8 @@ class Demo:
             response = connection.getresponse()
             text = response.read().decode()
             return Answer(response.status, _joined(response.getheaders()), text)
+        except OSError as error:
+            raise AssertionError(f"it does not answer:\n{self.last_words()}") from error
         finally:
             connection.close()
 
