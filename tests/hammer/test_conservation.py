@@ -41,7 +41,7 @@ def hammered(
     arguments = (f"{PER_SECOND}/s", BURST, costs, seconds, ahead)
     settings = {"CACHES": redis_caches(server.url), "RATELIMITS": PATIENT}
     logs = run_processes(workers.logged, len(costs), *arguments, settings=settings)
-    assert all(logs), "every process had a share"
+    assert sum(map(bool, logs)) > 1, "more than one process had a share"
     return [(at, cost) for log in logs for at, cost in log]
 
 
