@@ -11,9 +11,17 @@ from typing import Any, TypeVar
 import django
 import pytest
 from django.db import connections
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from tests.fresh import forget_everything
 from tests.servers import MemcachedServer, RedisServer, Server, ValkeyServer, find_valkey
+
+# How long an example takes is the machine's affair, and no fault of what is tried.
+hypothesis_settings.register_profile(
+    "ours", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+hypothesis_settings.load_profile("ours")
 
 AnyServer = TypeVar("AnyServer", bound=Server)
 StartServer = Callable[[str], Any]
