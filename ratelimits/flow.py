@@ -99,7 +99,6 @@ def count(operation: Operation, who: Who, cost: int, find: Find) -> Flow[Decisio
     if ledger is not None and operation is not Operation.PEEK:
         # Also if nothing applies today: views rely on it.
         plain(who).ratelimit = ledger.everything(decision)  # type: ignore[attr-defined]
-    _report(decision)
     return decision
 
 
@@ -127,6 +126,7 @@ def _counted(
     decision = decide(operation, group, missing, cost, answer)
     if ledger and operation is not Operation.PEEK:
         _enter(ledger, operation, group, missing, decision)
+    _report(decision)
     return decision
 
 

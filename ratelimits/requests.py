@@ -48,10 +48,8 @@ class Counted:
 
     def of(self, group: Group, cost: int) -> Decision:
         """The decision on limits of which as much was taken before."""
-        known = [
-            self.outcomes[name] for slot in group.slots if (name := _name(slot)) in self.outcomes
-        ]
-        return Decision(tuple(o._replace(allowed=True, wait_us=0) for o in known), cost)
+        names = map(_name, group.slots)
+        return Decision(tuple(self.outcomes[name] for name in names if name in self.outcomes), cost)
 
     def everything(self, last: Decision) -> Decision:
         """The last decision, with the limits of the earlier ones."""

@@ -8,7 +8,7 @@ from functools import update_wrapper
 from inspect import isawaitable
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from asgiref.sync import iscoroutinefunction, sync_to_async
 
 from .effects import adrive, drive
 from .entering import enter
@@ -75,8 +75,6 @@ def limited(view: Any, rule: Rule) -> Any:
     guard = Guard(view, rules, depth + 1)
     wrapper = guard.wrapper = _awaiting(guard) if iscoroutinefunction(view) else _plain(guard)
     update_wrapper(wrapper, view)
-    if iscoroutinefunction(view):
-        markcoroutinefunction(wrapper)
     wrapper._ratelimits = guard
     return wrapper
 

@@ -202,8 +202,9 @@ def test_after_the_wait_the_raised_request_passes(calls: Functions, settings: An
 def test_a_refund_makes_units_cost_again(calls: Functions) -> None:
     make_plan("api 10/d")
     asked = of_user()
-    calls.take(asked, cost=4)
-    assert remaining(calls.refund(asked, cost=4)) == {"api": 10}
+    for given_back in (4, 100):
+        calls.take(asked, cost=4)
+        assert remaining(calls.refund(asked, cost=given_back)) == {"api": 10}
     assert remaining(calls.take(asked, cost=3)) == {"api": 7}
 
 

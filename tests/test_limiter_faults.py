@@ -166,7 +166,8 @@ async def test_limits_that_can_not_be_read(
     if failure == "deny":
         assert problem(answers[0])["retryable"] is True
         waits = {answer.headers["Retry-After"] for answer in answers}
-        assert waits <= {"1", "2"}
+        # A second, and up to one more.
+        assert waits == {"2"}
     said = [line for line in caplog.messages if "can't be read from the database" in line]
     assert len(said) == 1
 

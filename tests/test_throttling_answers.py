@@ -195,6 +195,10 @@ def own_type(error: Exception, context: Any) -> Response:
     return Response({"e": 1}, status=429, content_type="application/vnd.own+json")
 
 
+def same_words(error: Any, context: Any) -> Response:
+    return Response({"detail": f"{error.detail}"}, status=429)
+
+
 def wrapping(error: Exception, context: Any) -> Any:
     response = exception_handler(error, context)
     assert response is not None
@@ -215,7 +219,7 @@ def adding(error: Exception, context: Any) -> Any:
     assert response is not None
     response.data["status_code"] = response.status_code
     response.data["day"] = date(2026, 11, 30)
-    response.data["word"] = gettext_lazy("Yes")
+    response.data["title"] = gettext_lazy("Yes")
     return response
 
 
@@ -224,6 +228,7 @@ def adding(error: Exception, context: Any) -> Any:
     [
         (own_body, {"e": 1}),
         (own_type, {"e": 1}),
+        (same_words, {"detail": "Limit is 1 request per day for this address."}),
         (wrapping, {"error": {"detail": "Limit is 1 request per day for this address."}}),
         (
             taking_apart,
@@ -258,7 +263,7 @@ def test_own_exception_handler(client: Client, handler: Any, body: Any) -> None:
 def test_exception_handler_that_adds_a_member_extends_the_problem(client: Client) -> None:
     view = type("View", (Limited,), {"handler": staticmethod(adding)})
     body = problem(refused(client, view))
-    assert (body["status_code"], body["day"], body["word"]) == (429, "2026-11-30", "Yes")
+    assert (body["status_code"], body["day"], body["title"]) == (429, "2026-11-30", "Yes")
     assert body["violated-policies"] == ["api"]
 
 

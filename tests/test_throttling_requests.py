@@ -18,6 +18,7 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.routers import SimpleRouter
+from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
 from ratelimits.decorators import exempt
@@ -289,6 +290,16 @@ def test_exempt_views(client: Client, url: str) -> None:
         assert response.status_code == 200
         assert is_silent(response)
     assert client.get("/view").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "view",
+    [Exempt.as_view(), ExemptHandler.as_view(), exempt_below],
+    ids=["class", "handler", "function"],
+)
+def test_exempt_views_that_are_called_without_urls(view: Any) -> None:
+    make_plan("api 0/d")
+    assert view(APIRequestFactory().get("/")).status_code == 200
 
 
 @pytest.mark.parametrize("call", ["post /exempt-handler", "get /things/"])

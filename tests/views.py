@@ -134,6 +134,25 @@ class AnyClient:
         return [(await self.get(**kwargs)).status_code for _ in range(times)]
 
 
+OURS = "ratelimits.middleware.RateLimitMiddleware"
+PLAIN = f"{__name__}.plain_only"
+# Django adapts what stands around or below a plain middleware.
+CHAINS = {
+    "alone": [OURS],
+    "outside of a plain one": [OURS, PLAIN],
+    "inside of a plain one": [PLAIN, OURS],
+}
+
+
+def plain_only(get_response: Any) -> Any:
+    """A middleware that is not async."""
+
+    def middleware(request: HttpRequest) -> Any:
+        return get_response(request)
+
+    return middleware
+
+
 # The view's kind and the server's are independent in Django.
 KINDS = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 SERVERS = pytest.mark.parametrize(
