@@ -24,6 +24,8 @@ MOST_TENANTS = 200_000
 MOST_ADDRESSES = 10_000
 # Seconds until the database is asked again after it failed.
 RETRY = 1.0
+# Seconds between looks at the store for requests of which nothing is counted.
+LOOK = 1.0
 
 T = TypeVar("T")
 
@@ -75,6 +77,7 @@ class Catalog:
         self._plans: Kept | None = None
         self._tenants: dict[str, Kept] = {}
         self._addresses: dict[str | None, Kept] = {}
+        self._due = 0.0
 
     def warm(self, caller: Caller, scope: str | None) -> Group | None:
         """The limits of a caller, if no database is needed to tell."""
@@ -133,8 +136,13 @@ class Catalog:
         self._tenants.clear()
         self._addresses.clear()
 
-    def size(self) -> int:
-        return len(self._tenants)
+    def is_due(self) -> bool:
+        """Whether to look for newer plans although nothing is to be counted. Once a second."""
+        now = time.monotonic()
+        if now < self._due:
+            return False
+        self._due = now + LOOK
+        return True
 
     def _read(self, load: Callable[[], Any], before: Kept | None) -> Kept:
         version = before.version if before else ""

@@ -48,10 +48,15 @@ def operate(operation: Operation, who: Who, scope: str, cost: int) -> Flow[Decis
     return (yield from count(operation, who, cost, of_plan(caller, scope, cost)))
 
 
-def at_door(request: Any) -> Flow[Decision]:
+def at_door(request: Any, is_spared: Callable[[Any], bool]) -> Flow[Decision]:
     """Take from the service's limits per address, before anyone is authenticated."""
-    caller = Effect(at_address, aat_address, (request,))
-    return (yield from count(Operation.TAKE, request, 1, of_plan(caller, "", 1)))
+    find = of_plan(Effect(at_address, aat_address, (request,)), "", 1)
+
+    def find_unless_spared(stale: tuple[str, ...] | None) -> Flow[Asked]:
+        asked = yield from find(stale)
+        return NOTHING if asked.group.slots and is_spared(request) else asked
+
+    return (yield from count(Operation.TAKE, request, 1, find_unless_spared))
 
 
 def of_plan(caller: Effect, scope: str, cost: int) -> Find:
@@ -68,6 +73,8 @@ def of_plan(caller: Effect, scope: str, cost: int) -> Find:
             catalog().learn(who, stale)
         group = yield from limits_of(who, scope)
         if exempt and not group.own:
+            return NOTHING
+        if who.only_address and not group.slots and not catalog().is_due():
             return NOTHING
         return Asked(group, [cost] * len(group.slots))
 
@@ -109,7 +116,8 @@ def _counted(
     stale = None
     for attempt in range(TRIES):
         group, costs = yield from find(stale)
-        if not group.slots:
+        # One who has no limits may have been given some, which only the store knows.
+        if not group.slots and not group.versions:
             return Decision((), cost)
         missing = ledger.missing(group, costs) if ledger and takes else costs
         if missing is not costs and any(costs) and not any(missing):

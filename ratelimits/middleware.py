@@ -46,18 +46,16 @@ class RateLimitMiddleware:
         if self.is_async:
             return self._acall(request)
         self._mark(request)
-        if not _is_exempt(request):
-            decision = drive(at_door(request))
-            if not decision.allowed:
-                return refusal(request, decision)
+        decision = drive(at_door(request, _is_exempt))
+        if not decision.allowed:
+            return refusal(request, decision)
         return self._published(request, self.get_response(request))
 
     async def _acall(self, request: HttpRequest) -> HttpResponseBase:
         self._mark(request)
-        if not _is_exempt(request):
-            decision = await adrive(at_door(request))
-            if not decision.allowed:
-                return await sync_to_async(refusal, thread_sensitive=True)(request, decision)
+        decision = await adrive(at_door(request, _is_exempt))
+        if not decision.allowed:
+            return await sync_to_async(refusal, thread_sensitive=True)(request, decision)
         return self._published(request, await self.get_response(request))
 
     def _process_view(

@@ -94,6 +94,10 @@ def create_a_service_limit() -> None:
     ServiceLimit.objects.create(name="service", rate="1000/s")
 
 
+def close_to_addresses() -> None:
+    ServiceLimit.objects.create(name="closed", rate="0/s", per="address")
+
+
 def write_sql_and_refresh() -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE ratelimits_planlimit SET rate = '15/h' WHERE rate = '10/h'")
@@ -123,5 +127,6 @@ EDITS: dict[Callable[[], None], dict[str, int]] = {
 ALL: dict[str, Callable[..., Any]] = {
     "forget": forget_everything,
     "quotas": quotas,
+    "close_to_addresses": close_to_addresses,
     **{edit.__name__: edit for edit in EDITS},
 }

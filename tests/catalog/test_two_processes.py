@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.http import HttpResponse
+from django.test import RequestFactory
+
+from ratelimits import catalog, edits
+from ratelimits.middleware import RateLimitMiddleware
 
 from .edits import EDITS, quotas
 from .other import Other
@@ -48,3 +53,27 @@ def test_edits_there_and_back(other: Other) -> None:
         other.ask(edit)
         assert quotas("acme") == expected
         assert other.ask("quotas", "acme") == expected
+
+
+def test_limits_for_one_who_had_none(other: Other) -> None:
+    other.ask("delete_limits")
+    assert quotas("acme") == quotas("acme") == {}
+    other.ask("bulk_create_limits")
+    assert quotas("acme") == {"more": 7}
+
+
+def test_a_limit_per_address_in_the_middle_of_an_attack(
+    other: Other, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing is counted yet, another process's edit is looked for once a second."""
+    middleware = RateLimitMiddleware(lambda request: HttpResponse())
+    request = RequestFactory().get
+
+    def status() -> int:
+        return middleware(request("/nowhere", REMOTE_ADDR="192.0.2.9")).status_code  # type: ignore[union-attr]
+
+    assert {status() for _ in range(20)} == {200}
+    other.ask("close_to_addresses")
+    monkeypatch.setattr(catalog, "LOOK", 0.0)
+    edits.shared._due = 0.0
+    assert status() == 429
