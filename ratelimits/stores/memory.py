@@ -5,13 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from threading import Lock
+from typing import NamedTuple
 
 from ratelimits.algorithms import Operation, State, run
+from ratelimits.clock import microseconds
 
 from .base import MOST, Answer, Group, Slot, Store
 
 # What is kept is used up in part; what is full need not be kept at all.
 MOST_BUCKETS = 100_000
+
+
+class Bucket(NamedTuple):
+    """The state of one limit of one caller, and the time from which it may be forgotten."""
+
+    algorithm: str
+    state: State
+    until: int
 
 
 class MemoryStore(Store):
@@ -24,7 +34,7 @@ class MemoryStore(Store):
     def __init__(self, size: int = MOST_BUCKETS) -> None:
         self.size = size
         self._lock = Lock()
-        self._buckets: dict[tuple[object, ...], tuple[State, int]] = {}
+        self._buckets: dict[tuple[object, ...], Bucket] = {}
         self._versions: dict[str, tuple[str, int]] = {}
         self._sweep_at = 0
 
@@ -36,7 +46,7 @@ class MemoryStore(Store):
     ) -> Answer:
         asks = group.asks([min(cost, MOST) for cost in costs])
         with self._lock:
-            at = time.time_ns() // 1000 if now is None else now
+            at = microseconds() if now is None else now
             stale = self._stale(group)
             if stale:
                 return Answer(0, False, (), (), stale)
@@ -44,11 +54,14 @@ class MemoryStore(Store):
                 self._key(slot, ident, at)
                 for slot, ident in zip(group.slots, group.idents, strict=True)
             ]
-            states = [self._stored(key) for key in keys]
+            states = [self._stored(key, slot) for key, slot in zip(keys, group.slots, strict=True)]
             result = run(operation, asks, states, at)
             if operation is not Operation.PEEK:
-                for key, ask, state in zip(keys, asks, result.states, strict=True):
-                    self._buckets[key] = (state, ask.algorithm.expires(state, ask.terms))
+                for key, slot, ask, state in zip(
+                    keys, group.slots, asks, result.states, strict=True
+                ):
+                    until = ask.algorithm.expires(state, ask.terms)
+                    self._buckets[key] = Bucket(slot.limit.algorithm, state, until)
         condensed = tuple(
             ask.algorithm.condense(state, ask.terms, ask.cost)
             for ask, state in zip(asks, result.states, strict=True)
@@ -59,13 +72,13 @@ class MemoryStore(Store):
         current = tuple(self._version(key) or known for key, known in group.versions)
         return None if current == tuple(known for _, known in group.versions) else current
 
-    def _stored(self, key: tuple[object, ...]) -> State | None:
+    def _stored(self, key: tuple[object, ...], slot: Slot) -> State | None:
         found = self._buckets.get(key)
-        return None if found is None else found[0]
+        # A changed algorithm starts fresh.
+        return found.state if found and found.algorithm == slot.limit.algorithm else None
 
     def _key(self, slot: Slot, ident: bytes, now: int) -> tuple[object, ...]:
-        # A changed algorithm starts fresh.
-        key = (slot.subject, ident, slot.limit.algorithm)
+        key = (slot.subject, ident)
         if key in self._buckets or len(self._buckets) < self.size:
             return key
         if now >= self._sweep_at:
@@ -76,8 +89,8 @@ class MemoryStore(Store):
 
     def _sweep(self, now: int) -> None:
         """Drop what is full again, and remember when there will be more of it."""
-        self._buckets = {key: kept for key, kept in self._buckets.items() if kept[1] > now}
-        soonest = min((until for _, until in self._buckets.values()), default=now)
+        self._buckets = {key: kept for key, kept in self._buckets.items() if kept.until > now}
+        soonest = min((kept.until for kept in self._buckets.values()), default=now)
         self._sweep_at = max(soonest, now + 1_000_000)
 
     def _version(self, key: str) -> str:

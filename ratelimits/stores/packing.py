@@ -12,7 +12,7 @@ from ratelimits.algorithms.token_bucket import rate
 from .base import MOST, Answer, Group, Slot
 
 CODES = {"token_bucket": 1, "fixed_window": 2, "sliding_log": 3, "sliding_counter": 4}
-LIMIT = Struct(">BBB5sddddd")
+LIMIT = Struct(">BBBB5sddddd")
 
 
 class Packed(NamedTuple):
@@ -39,32 +39,38 @@ def pack(group: Group, make_key: Callable[[str], str]) -> Packed:
     """Prepare a group. `make_key` turns a digest into the cache's own form of a key."""
     keys = [make_key(key) for key, _ in group.versions]
     places: dict[str, int] = {}
-    packed = []
-    for slot, ident in zip(group.slots, group.idents, strict=True):
-        key = make_key(log_key(slot.subject, ident) if is_log(slot) else slot.subject)
+
+    def place(key: str) -> int:
         if key not in places:
-            keys.append(key)
+            keys.append(make_key(key))
             places[key] = len(keys)
-        packed.append(_pack_limit(slot, ident, places[key]))
+        return places[key]
+
+    limits = b"".join(
+        _pack_limit(
+            slot, ident, place(slot.subject), place(log_key(slot, ident)) if is_log(slot) else 0
+        )
+        for slot, ident in zip(group.slots, group.idents, strict=True)
+    )
     costs = Struct(f">{len(group.slots)}d")
-    return Packed(tuple(keys), b"".join(packed), costs, tuple(v for _, v in group.versions))
+    return Packed(tuple(keys), limits, costs, tuple(version for _, version in group.versions))
 
 
-def _pack_limit(slot: Slot, ident: bytes, place: int) -> bytes:
+def _pack_limit(slot: Slot, ident: bytes, place: int, log: int) -> bytes:
     limit = slot.limit
     terms = limit.terms
     a, b = rate(terms) if terms.window else (0, 1)
     code, firm = CODES[limit.algorithm], 0 if limit.is_shadow else 1
-    return LIMIT.pack(code, firm, place, ident, terms.quota, terms.burst, terms.window, a, b)
+    return LIMIT.pack(code, firm, place, log, ident, terms.quota, terms.burst, terms.window, a, b)
 
 
 def is_log(slot: Slot) -> bool:
     return slot.limit.algorithm == "sliding_log"
 
 
-def log_key(subject: str, ident: bytes) -> str:
+def log_key(slot: Slot, ident: bytes) -> str:
     """A sliding log has a key of its own, beside its subject's."""
-    return f"{subject}:{ident.hex()}"
+    return f"{slot.subject}:{ident.hex()}"
 
 
 def unpack(reply: Sequence[int | bytes]) -> Answer:

@@ -31,25 +31,27 @@ class PureStore(Store):
     """The reference: the pure functions over a dictionary, and nothing else."""
 
     def __init__(self) -> None:
-        self.states: dict[tuple[str, bytes, str], State] = {}
+        self.states: dict[tuple[str, bytes], tuple[str, State]] = {}
 
     def run(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
     ) -> Answer:
         assert now is not None, "the pure functions have no clock"
         asks = group.asks(costs)
-        keys = [
-            (slot.subject, ident, slot.limit.algorithm)
-            for slot, ident in zip(group.slots, group.idents, strict=True)
-        ]
-        result = run(operation, asks, [self.states.get(key) for key in keys], now)
+        slots = list(zip(group.slots, group.idents, strict=True))
+        result = run(operation, asks, [self._stored(slot, ident) for slot, ident in slots], now)
         if operation is not Operation.PEEK:
-            self.states.update(zip(keys, result.states, strict=True))
+            for (slot, ident), state in zip(slots, result.states, strict=True):
+                self.states[slot.subject, ident] = (slot.limit.algorithm, state)
         condensed = tuple(
             ask.algorithm.condense(state, ask.terms, ask.cost)
             for ask, state in zip(asks, result.states, strict=True)
         )
         return Answer(now, result.allowed, condensed, result.fitted)
+
+    def _stored(self, slot: Slot, ident: bytes) -> State | None:
+        algorithm, state = self.states.get((slot.subject, ident), ("", None))
+        return state if algorithm == slot.limit.algorithm else None
 
     def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
         raise NotImplementedError

@@ -41,10 +41,10 @@ def test_a_window_lives_until_it_has_ended(
 ) -> None:
     calls = Calls(redis_only, limit("10/h", algorithm=algorithm))
     calls.take(10, at=None)
-    (ttl,) = lifetimes(redis_server).values()
+    ttls = lifetimes(redis_server).values()
     refused = calls.take(at=None)
     assert refused.wait_us is not None
-    assert refused.wait_us / 1000 <= ttl <= windows * 3_600_000 + MARGIN
+    assert all(refused.wait_us / 1000 <= ttl <= windows * 3_600_000 + MARGIN for ttl in ttls)
 
 
 def test_the_last_windows_weight_is_kept(redis_server: RedisServer, redis_only: RedisStore) -> None:
@@ -100,11 +100,11 @@ def test_a_key_that_lost_its_end_heals(
     calls = Calls(redis_only, limit("10/m", algorithm=algorithm))
     calls.take(at=None)
     client = redis_server.client()
-    (key,) = client.scan_iter()
-    assert client.persist(key)
-    assert client.pttl(key) == -1
+    for key in client.scan_iter():
+        assert client.persist(key)
+    assert set(lifetimes(redis_server).values()) == {-1}
     calls.take(cost, at=None)
-    assert 0 < client.pttl(key) <= 121_000
+    assert all(0 < ttl <= 121_000 for ttl in lifetimes(redis_server).values())
 
 
 def test_with_a_clock_of_the_callers_no_key_ends_early(
@@ -151,6 +151,7 @@ def test_versions_end_too(redis_server: RedisServer, redis_only: RedisStore) -> 
 def test_reset_leaves_nothing(redis_server: RedisServer, redis_only: RedisStore) -> None:
     calls = Calls(redis_only, *(limit("10/m", a, algorithm=a) for a in ALGORITHMS))
     calls.take(7)
+    # One of the caller, and one of the log.
     assert len(lifetimes(redis_server)) == 2
     redis_only.reset(calls.group)
     assert not lifetimes(redis_server)

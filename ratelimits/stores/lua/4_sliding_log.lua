@@ -1,5 +1,6 @@
 -- 3: sliding log. A list of its own: first "<units in all> <1 if out of order>", then the hits
--- as they came, each one number of its time and cost, which a list stores in 10 bytes.
+-- as they came, each one number of its time and cost, which a list stores in 10 bytes. The
+-- caller's key has an entry for it: without one, the limit was reset, or counted otherwise since.
 local function sliding_log()
   local EPOCH = 1600000000000000
   local log = {room = fixed_window().room}
@@ -36,11 +37,21 @@ local function sliding_log()
     end)
   end
 
-  function log.settle(l, s, now)
-    s = {key = l.log, used = 0, dead = 0, part = 0, unit = 0, time = now}
-    local head = redis.call('LINDEX', s.key, 0)
-    if not head then return s end
-    local total, disorder = string.match(head, '^(%d+) (%d)$')
+  -- The total and whether hits are out of order; nothing if it is not our list.
+  local function head_of(key)
+    local head = redis.pcall('LINDEX', key, 0)
+    if type(head) ~= 'string' then return end
+    return string.match(head, '^(%d+) (%d)$')
+  end
+
+  function log.settle(l, entry, now)
+    local s = {key = l.log, used = 0, dead = 0, part = 0, unit = 0, time = now}
+    local total, disorder
+    if entry then total, disorder = head_of(s.key) end
+    if not total then
+      s.foreign = true
+      return s
+    end
     local newest = hit_of(redis.call('LINDEX', s.key, -1))
     if disorder == '1' or newest > now + SKEW then
       settle_all(l, s, now)
@@ -60,7 +71,10 @@ local function sliding_log()
 
   -- Writes what settling found: the dead go, the head is written anew by save_head.
   local function store_settled(s)
-    if not s.hits then
+    if s.foreign then
+      redis.call('DEL', s.key)
+      return 0
+    elseif not s.hits then
       redis.call('LTRIM', s.key, s.dead + 1, -1)
       return 0
     end
@@ -105,6 +119,10 @@ local function sliding_log()
       redis.call('DEL', s.key)
     end
     s.written, s.disorder = true, disorder == 1
+  end
+
+  function log.expires(l, s)
+    return s.used > 0 and s.newest + l.window or s.time
   end
 
   -- The first moment at which a cost fits, if nobody else comes; 0 if now or never.

@@ -3,17 +3,17 @@
 -- KEYS: the version keys, then the callers' keys, then the keys of sliding logs.
 -- ARGV: operation (0 take, 1 peek, 2 charge, 3 refund), the time in microseconds ('' = this
 --       server's), how many version keys, the limits, the costs, then the caller's versions.
--- A limit: algorithm, 1 if it refuses, index of its key in KEYS, ident; quota, burst, window in
---       microseconds (0 = calendar month), and the reduced rate a/b in units per microsecond.
+-- A limit: algorithm, 1 if it refuses, index in KEYS of its caller's key and of its log's (0 if it
+--       is none), ident; quota, burst, window in microseconds (0 = calendar month), and the
+--       reduced rate a/b in units per microsecond.
 -- Answer: {1, versions...} if the caller's limits are stale, else {0, time, allowed} and for
 --       each limit four numbers of its state and whether the cost fitted.
 
-local LIMIT = '>BBBc5ddddd'
-local LIMIT_SIZE = 48
+local LIMIT = '>BBBBc5ddddd'
+local LIMIT_SIZE = 49
 local ENTRY = '>c5BI5I6I6I7'
 local ENTRY_SIZE = 30
 local FORMAT = string.char(1)
-local LOG = 3
 -- Made when a limit needs them, since a script makes its functions anew at each call.
 local MAKERS = {token_bucket, fixed_window, sliding_log, sliding_counter}
 local made = {}
@@ -21,11 +21,11 @@ local made = {}
 local function read_limits(packed, costs)
   local limits = {}
   for i = 1, #packed / LIMIT_SIZE do
-    local code, firm, key, ident, quota, burst, window, a, b =
+    local code, firm, key, log, ident, quota, burst, window, a, b =
       struct.unpack(LIMIT, packed, (i - 1) * LIMIT_SIZE + 1)
     local l = {code = code, firm = firm == 1, key = KEYS[key], ident = ident, quota = quota,
                burst = burst, window = window, a = a, b = b}
-    l.log = code == LOG and l.key
+    l.log = log > 0 and KEYS[log]
     l.cost = struct.unpack('>d', costs, (i - 1) * 8 + 1)
     if not made[code] then made[code] = MAKERS[code]() end
     l.does = made[code]
@@ -38,8 +38,8 @@ end
 -- The entries of a caller's key by their ident, and the idents in order.
 local function read_entries(key)
   local entries = {order = {}}
-  local value = redis.call('GET', key)
-  if not value or string.sub(value, 1, 1) ~= FORMAT then return entries end
+  local value = redis.pcall('GET', key)
+  if type(value) ~= 'string' or string.sub(value, 1, 1) ~= FORMAT then return entries end
   for at = 2, #value - ENTRY_SIZE + 1, ENTRY_SIZE do
     local ident, code, used, part, unit, time = struct.unpack(ENTRY, value, at)
     entries[ident] = {code = code, used = used, part = part, unit = unit, time = time}
@@ -84,12 +84,9 @@ end
 local limits = read_limits(ARGV[4], ARGV[5])
 local keys, refused = {}, false
 for i, l in ipairs(limits) do
-  local s
-  if not l.log then
-    keys[l.key] = keys[l.key] or read_entries(l.key)
-    s = keys[l.key][l.ident]
-    if s and s.code ~= l.code then s = nil end
-  end
+  keys[l.key] = keys[l.key] or read_entries(l.key)
+  local s = keys[l.key][l.ident]
+  if s and s.code ~= l.code then s = nil end
   l.state = l.does.settle(l, s, now)
   l.fits = l.cost <= l.room(l, l.state, now)
   if l.firm and not l.fits and operation < 2 then refused = true end
@@ -98,16 +95,14 @@ end
 if operation ~= 1 then
   for _, l in ipairs(limits) do
     local s = l.state
+    local entries = keys[l.key]
+    if not entries[l.ident] then entries.order[#entries.order + 1] = l.ident end
     if l.log then
       l.does.write(l, s, now, not refused and operation, l.cost, pad)
-    else
-      if not refused then
-        if operation == 3 then l.does.refund(l, s, l.cost) else l.does.add(l, s, l.cost, now) end
-      end
-      local entries = keys[l.key]
-      if not entries[l.ident] then entries.order[#entries.order + 1] = l.ident end
-      entries[l.ident], s.code, s.expires = s, l.code, l.does.expires(l, s)
+    elseif not refused then
+      if operation == 3 then l.does.refund(l, s, l.cost) else l.does.add(l, s, l.cost, now) end
     end
+    entries[l.ident], s.code, s.expires = s, l.code, l.does.expires(l, s)
   end
   for key, entries in pairs(keys) do write_entries(key, entries, now, pad) end
 end
