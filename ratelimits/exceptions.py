@@ -16,12 +16,12 @@ class StoreUnavailable(RateLimitError):
     """The store that holds the counts can't be reached or can't answer now."""
 
 
+class InvalidStore(StoreUnavailable):
+    """Nothing can be counted on the cache alias as it is set."""
+
+
 class StoreError(RateLimitError):
     """The store answered with something that only a bug or a foreign key explains."""
-
-
-class InvalidStore(RateLimitError):
-    """The backend of the cache alias is one that no store fits."""
 
 
 class CatalogUnavailable(RateLimitError):

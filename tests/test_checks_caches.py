@@ -35,6 +35,8 @@ def caches(backend: str, location: Any = "", **others: Any) -> dict[str, Any]:
         (f"{CORE}.filebased.FileBasedCache", "/tmp/cache", ["E011"]),
         (f"{CORE}.db.DatabaseCache", "cache", ["E011"]),
         (f"{CORE}.memcached.PyMemcacheCache", "127.0.0.1:11211", ["E011"]),
+        (OWN_REDIS, "127.0.0.1:6379", ["E011"]),
+        (DJANGO_REDIS, "redis://host:port/1", ["E011"]),
         (OWN_REDIS, "redis://127.0.0.1:6379/0", []),
         (DJANGO_REDIS, "redis://127.0.0.1:6379/0", []),
     ],

@@ -34,7 +34,8 @@ def check_cache(**kwargs: Any) -> list[CheckMessage]:
     try:
         backend = backend_of(alias)
         if not isinstance(backend, DummyCache):
-            fitting(backend, alias, conf.STORE_TIMEOUT)
+            store = fitting(backend, alias, conf.STORE_TIMEOUT)
+            store.check()
     except (InvalidStore, ImproperlyConfigured, ImportError) as error:
         hint = f"Use Redis:{REDIS}"
         return [Error(f'RATELIMITS["CACHE"]: {error}', hint=hint, id="ratelimits.E011")]

@@ -86,6 +86,9 @@ class Store(ABC):
     ) -> Answer:
         """Do the operation, all or nothing. `now` replaces the store's own clock."""
 
+    def check(self) -> None:  # noqa: B027 (most have nothing to check)
+        """Raises InvalidStore if the alias's settings can't work. Asks no server."""
+
     @abstractmethod
     def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
         """The current versions, "" for a key that is not set."""

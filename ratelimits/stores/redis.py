@@ -28,7 +28,7 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from ratelimits.algorithms import Operation
-from ratelimits.exceptions import StoreError, StoreUnavailable
+from ratelimits.exceptions import InvalidStore, StoreError, StoreUnavailable
 
 from .base import Answer, Group, Store
 from .packing import Packed, is_log, log_key, pack, unpack
@@ -57,6 +57,9 @@ def script() -> tuple[str, str]:
     return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
+MOST_CONNECTIONS = 2**31
+
+
 class RedisStore(Store):
     """Counts in the server behind a cache alias, over connections of its own."""
 
@@ -68,8 +71,17 @@ class RedisStore(Store):
     def client(self) -> redis.Redis:
         """A client with the alias's address and credentials, and our timeout.
 
-        A charge is never sent twice: one that timed out may have been counted.
+        A charge is never sent twice: one that timed out may have been counted. As many
+        connections as there are requests at once: to run out of them is no fault of the server.
+        Raises InvalidStore if the alias's settings make no client.
         """
+        try:
+            return self._connect()
+        except Exception as error:
+            # Whatever a client library makes of an address that it can't read.
+            raise InvalidStore(f"The cache's settings make no Redis client: {error}") from error
+
+    def _connect(self) -> redis.Redis:
         pool = _alias_client(self.backend).connection_pool
         options = dict(pool.connection_kwargs)
         for name in ("retry_on_error", "retry_on_timeout", "decode_responses", "encoding"):
@@ -79,9 +91,14 @@ class RedisStore(Store):
             socket_connect_timeout=self.timeout,
             retry=Retry(NoBackoff(), 0),
             decode_responses=False,
+            max_connections=MOST_CONNECTIONS,
         )
         own = redis.ConnectionPool(connection_class=pool.connection_class, **options)
         return redis.Redis(connection_pool=own)
+
+    def check(self) -> None:
+        """See Store.check()."""
+        self.client  # noqa: B018
 
     def make_key(self, key: str) -> str:
         """A key with the alias's prefix and version. The braces keep all in one hash slot."""
@@ -108,8 +125,9 @@ class RedisStore(Store):
 
     def _do(self, *command: Any) -> Any:
         try:
-            return self.client.execute_command(*command)  # type: ignore[no-untyped-call]
-        except NoScriptError:
+            client = self.client
+            return client.execute_command(*command)  # type: ignore[no-untyped-call]
+        except (NoScriptError, InvalidStore):
             raise
         except FAULTS as error:
             raise StoreUnavailable(f"Redis can't count now: {error}") from error
@@ -127,11 +145,12 @@ class RedisStore(Store):
             self._do("SET", self.make_key(key), version, "EX", seconds)
 
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
+        # Other logs of a subject count for nothing without its own key, and end by themselves.
         keys = {self.make_key(subject) for subject in subjects}
-        keys.update(self.make_key(slot.subject) for slot in group.slots)
         for slot, ident in zip(group.slots, group.idents, strict=True):
+            keys.add(self.make_key(slot.subject))
             if is_log(slot):
-                keys.add(self.make_key(log_key(slot.subject, ident)))
+                keys.add(self.make_key(log_key(slot, ident)))
         if keys:
             self._do("DEL", *sorted(keys))
 
