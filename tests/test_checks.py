@@ -400,6 +400,13 @@ def test_the_command_runs_with_an_empty_database(options: list[str]) -> None:
     assert "ratelimits.W03" not in done.stderr
 
 
+def test_the_command_that_checks_looks_for_plans(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
+    """Without being told to check databases, unlike other commands."""
+    assert ids(databases=None) == []
+    monkeypatch.setattr("sys.argv", ["manage.py", "check"])
+    assert ids(databases=None) == ["W030"]
+
+
 def test_errors_stop_commands_unless_silenced() -> None:
     with override_settings(CACHES=REDIS, RATELIMITS={"MODUS": "off"}):
         with pytest.raises(SystemCheckError, match=r"ratelimits\.E002"):

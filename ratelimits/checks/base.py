@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -36,6 +36,14 @@ def is_production() -> bool:
 
 def is_test_run() -> bool:
     return sys.argv[1:2] == ["test"]
+
+
+def is_asked_of(alias: str, databases: Sequence[str] | None) -> bool:
+    """Whether a database may be read: by the command that checks, or where it was named.
+
+    Other commands run the checks too, and should not wait for a database.
+    """
+    return sys.argv[1:2] == ["check"] if databases is None else alias in databases
 
 
 def meant(value: object, known: Iterable[str]) -> str | None:

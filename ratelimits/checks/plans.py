@@ -1,4 +1,4 @@
-"""Checks of what is in the database, for when databases are checked."""
+"""Checks of what is in the database."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import Error, transaction
 
 from ratelimits import rows
 
-from .base import is_on, is_test_run
+from .base import is_asked_of, is_on, is_test_run
 
 LIMITS = ("PlanLimit", "TenantLimit", "ServiceLimit")
 
@@ -18,7 +18,7 @@ LIMITS = ("PlanLimit", "TenantLimit", "ServiceLimit")
 def check_plans(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     alias = rows.write_alias()
     # The database of a test run is empty, as it should be.
-    if not is_on() or is_test_run() or alias not in (databases or ()):
+    if not is_on() or is_test_run() or not is_asked_of(alias, databases):
         return []
     plans = _defaults(alias)
     if plans is None or any(plans):
@@ -45,7 +45,7 @@ def check_plans(*, databases: Sequence[str] | None = None, **kwargs: Any) -> lis
 def check_rows(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Rows that were written past the form and mean nothing: requests are counted without them."""
     alias = rows.write_alias()
-    if not is_on() or alias not in (databases or ()):
+    if not is_on() or not is_asked_of(alias, databases):
         return []
     try:
         with transaction.atomic(using=alias):
