@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from asgiref.sync import sync_to_async
 
 from .algorithms import Operation
 from .catalog import Caller, own_subject
+from .clock import microseconds
 from .conf import conf
 from .counting import decide
 from .edits import catalog
@@ -139,7 +139,7 @@ def _counted(
 
 
 def _ask(store: Store, operation: Operation, group: Group, costs: Sequence[int]) -> Effect:
-    now = time.time_ns() // 1000 if conf.CLOCK == "process" else None
+    now = microseconds() if conf.CLOCK == "process" else None
     return Effect(store.run, store.arun, (operation, group, costs, now))
 
 
