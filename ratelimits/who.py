@@ -25,17 +25,21 @@ class Counted(NamedTuple):
 
 def caller_of(who: Who) -> Counted:
     """The caller behind a key or a request. Raises ValueError for what is neither."""
-    known = _without_resolving(who)
-    if known is not None:
-        return known
+    check_who(who)
+    if isinstance(who, str):
+        return Counted(Caller(who))
+    if is_preflight(who):
+        return at_address(who)
     return Counted(Caller(tenant_of(who), address_of(who)), is_exempt(who))
 
 
 async def acaller_of(who: Who) -> Counted:
     """See caller_of(). Plain resolvers run in a thread, where they may read the database."""
-    known = _without_resolving(who)
-    if known is not None:
-        return known
+    check_who(who)
+    if isinstance(who, str):
+        return Counted(Caller(who))
+    if is_preflight(who):
+        return await aat_address(who)
     if not any(map(is_async, resolvers())):
         return await sync_to_async(caller_of, thread_sensitive=True)(who)
     exempt = await sync_to_async(is_exempt, thread_sensitive=True)(who)
@@ -61,15 +65,6 @@ def check_who(who: object) -> None:
             raise ValueError("A tenant's key can't be empty.")
     elif not hasattr(who, "META"):
         raise ValueError(f"A tenant's key is text, not {who!r}.")
-
-
-def _without_resolving(who: Who) -> Counted | None:
-    check_who(who)
-    if isinstance(who, str):
-        return Counted(Caller(who))
-    if is_preflight(who):
-        return at_address(who)
-    return None
 
 
 def _is_exempt_yet(request: Any) -> bool:

@@ -99,6 +99,21 @@ async def test_a_preflight_is_charged_to_no_tenant() -> None:
         assert await both(request) == counted
 
 
+def asks_the_database(request: HttpRequest) -> bool:
+    return User.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_exempt_may_ask_the_database_about_a_preflight() -> None:
+    """In a thread, like everything of a project's that is not async."""
+    request = factory.options("/", headers=PREFLIGHT, REMOTE_ADDR="192.0.2.1")
+    with override_settings(RATELIMITS={"EXEMPT": asks_the_database}):
+        counted = Counted(Caller(None, "192.0.2.1", only_address=True))
+        assert await acaller_of(request) == counted
+        await User.objects.acreate(username="ann")
+        assert await acaller_of(request) == counted._replace(exempt=True)
+
+
 @pytest.mark.parametrize("missing", sorted(PREFLIGHT))
 async def test_other_options_requests_are_charged(missing: str) -> None:
     headers = {name: value for name, value in PREFLIGHT.items() if name != missing}
