@@ -55,7 +55,8 @@ def is_async(function: Callable[..., Any]) -> bool:
 
 
 def _key(value: Any) -> str | None:
-    return None if value is None or value == "" else str(value)
+    # False is how `user.is_authenticated and ...` ends for those who are not.
+    return None if value is None or value == "" or value is False else str(value)
 
 
 def by_user(request: Any) -> str | None:

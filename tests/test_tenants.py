@@ -52,6 +52,14 @@ def empty(request: Any) -> str:
     return ""
 
 
+def refused(request: Any) -> Any:
+    return request.META.get("no such field") is not None and "acme"
+
+
+async def refused_async(request: Any) -> Any:
+    return refused(request)
+
+
 def number(request: Any) -> int:
     return 42
 
@@ -98,13 +106,18 @@ class TestChain:
             (nobody, f"{__name__}.acme"),
             [f"{__name__}.nobody", acme, number],
             [empty, acme],
+            [refused, acme],
         ],
     )
     def test_the_first_that_answers_wins(self, setting: Any) -> None:
         with override_settings(RATELIMITS={"TENANT": setting}):
             assert tenant_of(factory.get("/")) == "acme"
 
-    @pytest.mark.parametrize("setting", [[], [nobody], [nobody, empty]])
+    async def test_false_is_no_answer(self) -> None:
+        with chain(refused, refused_async):
+            assert await atenant_of(factory.get("/")) is None
+
+    @pytest.mark.parametrize("setting", [[], [nobody], [nobody, empty], [refused]])
     def test_nobody_answers(self, setting: Any) -> None:
         with override_settings(RATELIMITS={"TENANT": setting}):
             assert tenant_of(factory.get("/")) is None
