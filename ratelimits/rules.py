@@ -99,11 +99,15 @@ def checked(rule: Rule) -> Rule:
         value = getattr(rule, name)
         if value not in known:
             raise ValueError(f"{name}={value!r} is not one of {', '.join(known)}.")
-    if rule.burst is not None and not 1 <= rule.burst <= MAX_BURST:
+    if rule.burst is not None and not _is_burst(rule.burst):
         raise ValueError(f"burst={rule.burst!r} is not a whole number from 1 to {MAX_BURST}.")
     if not callable(rule.cost):
         check_cost(rule.cost)
     return _with_rate(rule)
+
+
+def _is_burst(burst: object) -> bool:
+    return isinstance(burst, int) and not isinstance(burst, bool) and 1 <= burst <= MAX_BURST
 
 
 def _with_rate(rule: Rule) -> Rule:
