@@ -276,7 +276,7 @@ def _slug(plans: rows.Plans, own: rows.Own | None) -> str | None:
     if own is None:
         return plans.anonymous or plans.default
     if own.plan is not None and own.plan not in plans.limits:
-        once.error(f'There is no plan "{own.plan}"; its tenants have the default plan.')
+        once.error(f"There is no plan {own.plan!r}; its tenants have the default plan.")
         return plans.default
     return own.plan or plans.default
 

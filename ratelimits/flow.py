@@ -197,4 +197,4 @@ def check_cost(cost: object) -> None:
 def _report(decision: Decision) -> None:
     for outcome in decision.outcomes:
         if not outcome.allowed and outcome.limit.is_shadow:
-            logger.info('The limit "%s", in shadow, would have refused.', outcome.name)
+            logger.info("The limit %r, in shadow, would have refused.", outcome.name)

@@ -99,7 +99,7 @@ def limit_of(row: Any) -> Limit | None:
     """
     wrong = fault_of(row)
     if wrong:
-        once.error(f'{row._meta.label} {row.pk} "{row.name}" is left out: {wrong}')
+        once.error(f"{row._meta.label} {row.pk} {row.name!r} is left out: {wrong}")
         return None
     return Limit(
         name=row.name,
@@ -114,12 +114,12 @@ def limit_of(row: Any) -> Limit | None:
 
 
 def fault_of(row: Any) -> str:
-    """Why a row means no limit; empty if it does mean one."""
+    """Why a row means no limit, in one line; empty if it does mean one."""
     if not isinstance(row.rate, Rate):
-        return f'"{row.rate}" is not a rate.'
+        return f"{row.rate!r} is not a rate."
     algorithm = getattr(row, "algorithm", "token_bucket")
     if algorithm not in ("token_bucket", "fixed_window", "sliding_log", "sliding_counter"):
-        return f'"{algorithm}" is not an algorithm.'
+        return f"{algorithm!r} is not an algorithm."
     errors = limit_errors(row.rate, row.burst, algorithm)
     if row.burst is not None and row.burst < 1:
         return "The burst is below 1."

@@ -286,7 +286,7 @@ async def test_a_limit_in_shadow(caller: AnyClient, caplog: pytest.LogCaptureFix
     await address_limit("1/d", mode="shadow")
     answers = [await caller.get("/drf") for _ in range(2)]
     assert [policies(answer) for answer in answers] == [["api"], ["api"]]
-    assert caplog.messages == ['The limit "address", in shadow, would have refused.']
+    assert caplog.messages == ["The limit 'address', in shadow, would have refused."]
 
 
 @SERVERS

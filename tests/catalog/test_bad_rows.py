@@ -47,7 +47,7 @@ def test_a_bad_limit_of_a_plan_is_left_out(
         PlanLimit.objects.filter(name="good").update(mode="enforce")
     (complaint,) = complaints(caplog)
     assert "PlanLimit" in complaint
-    assert '"n" is left out' in complaint
+    assert "'n' is left out" in complaint
 
 
 def test_a_bad_own_limit_leaves_the_plans(acme: Tenant, caplog: pytest.LogCaptureFixture) -> None:
@@ -56,6 +56,37 @@ def test_a_bad_own_limit_leaves_the_plans(acme: Tenant, caplog: pytest.LogCaptur
     acme.limits.update(rate="ten/m")
     assert quotas("acme") == {"n": 10}
     assert len(complaints(caplog)) == 1
+
+
+@pytest.mark.parametrize("bad", ["rate", "algorithm"])
+def test_a_row_forges_no_line_of_the_log(
+    bad: str, plans: dict[str, Plan], caplog: pytest.LogCaptureFixture
+) -> None:
+    forged = "n\nERROR forged"
+    PlanLimit.objects.filter(plan=plans["free"]).update(**{"name": forged, bad: forged})
+    assert quotas("somebody") == {}
+    (complaint,) = complaints(caplog)
+    assert "\n" not in complaint
+
+
+def test_a_shadow_limit_forges_no_line_of_the_log(
+    plans: dict[str, Plan], caplog: pytest.LogCaptureFixture
+) -> None:
+    name = "n\nERROR forged"
+    PlanLimit.objects.filter(plan=plans["free"]).update(name=name, rate="0/h", mode="shadow")
+    caplog.set_level(logging.INFO)
+    assert take("somebody").allowed
+    (message,) = caplog.messages
+    assert "\n" not in message
+
+
+def test_a_plan_forges_no_line_of_the_log(
+    plans: dict[str, Plan], settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.RATELIMITS = {"PLAN": lambda key: "x\nERROR forged"}
+    assert quotas("somebody") == {"n": 5}
+    (complaint,) = complaints(caplog)
+    assert "\n" not in complaint
 
 
 def test_a_bad_service_limit(plans: dict[str, Plan], caplog: pytest.LogCaptureFixture) -> None:
