@@ -287,6 +287,8 @@ def test_trio_never_has_more_left_than_its_limit() -> None:
             {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"},
         ),
         ([], set()),
+        ("ratelimit", {"RateLimit-Policy", "RateLimit"}),
+        ("ratelimit-legacy", {"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"}),
     ],
 )
 def test_setting_chooses_the_fields(settings, wanted: list[str], expected: set[str]) -> None:

@@ -44,6 +44,8 @@ def headers_of(decision: Decision) -> dict[str, str]:
     policies = policies_of(outcomes)
     if policies.listed:
         wanted = conf.HEADERS
+        # One name as it is: "ratelimit" is part of those of the older fields.
+        wanted = (wanted,) if isinstance(wanted, str) else wanted
         if "ratelimit" in wanted:
             headers["RateLimit-Policy"] = policies.field
             headers["RateLimit"] = _amounts(outcomes, policies)
