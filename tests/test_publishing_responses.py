@@ -146,6 +146,17 @@ def test_a_view_that_was_let_through_keeps_its_own_wait(theirs: str) -> None:
     assert "Cache-Control" not in response
 
 
+@pytest.mark.parametrize("refused", [REFUSED, decision(unavailable=True)])
+@pytest.mark.parametrize("status", [200, 204, 302, 399])
+def test_a_view_that_answers_even_so_refuses_nobody(refused: Decision, status: int) -> None:
+    """One that asked the limiter itself, and does less for those who are over their limit."""
+    response = HttpResponse(status=status, headers={"Cache-Control": "max-age=60"})
+    publish(response, refused)
+    assert "Retry-After" not in response
+    assert response["Cache-Control"] == "max-age=60"
+    assert ("RateLimit-Policy" in response) is not refused.unavailable
+
+
 def test_a_view_may_say_when_where_we_can_not() -> None:
     response = HttpResponse(status=429, headers={"Retry-After": "5"})
     publish(response, decision(violated(limit(), None)))
@@ -315,6 +326,12 @@ def test_own_response_gets_the_fields(settings, theirs: str, sent: str) -> None:
     assert "RateLimit-Policy" in response
     assert response["Cache-Control"] == "no-store"
     assert "Vary" not in response
+
+
+@pytest.mark.parametrize("status", [200, 302])
+def test_own_response_of_any_status_may_not_be_stored(settings, status: int) -> None:
+    settings.RATELIMITS = {"RESPONSE": lambda request, refused: HttpResponse(status=status)}
+    assert answer()["Cache-Control"] == "no-store"
 
 
 def test_own_callable_may_leave_it_to_us(settings) -> None:

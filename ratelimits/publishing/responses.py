@@ -28,9 +28,12 @@ def publish(response: HttpResponseBase, decision: Decision) -> None:
     """Put a decision's fields on a response, whatever its status; twice is the same as once.
 
     A refusal may not be stored (RFC 6585, section 4). What a view said about Retry-After
-    stays, unless the refusal has to wait longer.
+    stays, unless the refusal has to wait longer. A view that asked, was refused and answers
+    even so has refused nobody.
     """
     fields = headers_of(decision)
+    if response.status_code < 400:
+        fields.pop("Retry-After", None)
     if 300 <= response.status_code < 400 and is_exhausted(decision):
         # A client that obeys r = 0 would not follow the redirect (section 6 of the draft).
         for name in AMOUNTS & fields.keys():
@@ -40,7 +43,7 @@ def publish(response: HttpResponseBase, decision: Decision) -> None:
         if name == "Retry-After":
             value = _longer(response.headers.get(name), value)
         response.headers[name] = value
-    if not decision.allowed:
+    if not decision.allowed and response.status_code >= 400:
         patch_cache_control(response, no_store=True)
 
 
@@ -56,6 +59,8 @@ def refusal(request: HttpRequest, decision: Decision) -> HttpResponse:
         response = page(request, decision) if is_browser(request) else _problem(decision)
         patch_vary_headers(response, ["Accept"])
     publish(response, decision)
+    # Also with a status of the project's own that caches like to keep.
+    patch_cache_control(response, no_store=True)
     return response
 
 
