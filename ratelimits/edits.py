@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from asgiref.sync import sync_to_async
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from . import rows
 from .catalog import Catalog, every_tenant, plans_key, tenant_key
 from .conf import conf
+from .effects import Effect, Flow
 from .exceptions import RateLimitError
 from .logs import logger
 from .stores import get_store
@@ -101,16 +103,37 @@ def note(edit: Edit, using: str) -> None:
     if not connection.in_atomic_block:
         edit.publish()
         return
+    if not connection.run_on_commit:
+        # What was noted of it before belongs to transactions that are over.
+        _open.pop(connection, None)
     changes = _open.setdefault(connection, Transaction())
     changes.edits.append(edit)
     changes.catalog.clear()
     transaction.on_commit(edit.publish, using=using)
 
 
-def catalog() -> Catalog:
-    """The catalog to use here: the shared one, outside of transactions that edit."""
-    if not _open:
+def catalog() -> Flow[Catalog]:
+    """The catalog to use here: the shared one, outside of transactions that edit.
+
+    Only the thread that queries knows its connection; an event loop has another one. Nobody
+    goes there unless somebody edits at this moment.
+    """
+    if not _is_anyone_editing():
         return shared
+    found: Catalog = yield Effect(_catalog, sync_to_async(_catalog, thread_sensitive=True))
+    return found
+
+
+def _is_anyone_editing() -> bool:
+    """Whether a transaction with edits is open on any connection, as far as can be told."""
+    if not _open:
+        return False
+    # Whatever other threads do to the dictionary does not disturb a list of its keys.
+    editing = [reference() for reference in _open.keyrefs()]
+    return any(connection.in_atomic_block for connection in editing if connection is not None)
+
+
+def _catalog() -> Catalog:
     connection: Any = connections[rows.write_alias()]
     changes = _open.get(connection)
     if changes is None:

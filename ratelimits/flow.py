@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from asgiref.sync import sync_to_async
 
 from .algorithms import Operation
-from .catalog import Caller, own_subject
+from .catalog import Caller, Catalog, own_subject
 from .clock import microseconds
 from .conf import conf
 from .counting import decide
@@ -69,21 +69,21 @@ def of_plan(caller: Effect, scope: str, cost: int) -> Find:
         who, exempt = found[0]
         if exempt and who.tenant is None:
             return NOTHING
+        kept = yield from catalog()
         if stale is not None:
-            catalog().learn(who, stale)
-        group = yield from limits_of(who, scope)
+            kept.learn(who, stale)
+        group = yield from limits_of(kept, who, scope)
         if exempt and not group.own:
             return NOTHING
-        if who.only_address and not group.slots and not catalog().is_due():
+        if who.only_address and not group.slots and not kept.is_due():
             return NOTHING
         return Asked(group, [cost] * len(group.slots))
 
     return find
 
 
-def limits_of(caller: Caller, scope: str | None) -> Flow[Group]:
+def limits_of(kept: Catalog, caller: Caller, scope: str | None) -> Flow[Group]:
     """The limits of a caller; a scope of None is all scopes."""
-    kept = catalog()
     group = kept.warm(caller, scope)
     if group is None:
         group = yield Effect(kept.load, sync_to_async(kept.load), (caller, scope))
@@ -177,7 +177,7 @@ def forget(who: Who) -> Flow[None]:
     store = active_store()
     if store is not None:
         caller, _ = yield Effect(caller_of, acaller_of, (who,))
-        group = yield from limits_of(caller, None)
+        group = yield from limits_of((yield from catalog()), caller, None)
         subject = own_subject(caller)
         slots = tuple(slot for slot in group.slots if slot.subject == subject)
         yield Effect(store.reset, store.areset, (Group(slots), (subject,)))
