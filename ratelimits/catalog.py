@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from . import rows
 from .conf import conf
@@ -24,6 +25,11 @@ MOST_TENANTS = 200_000
 MOST_ADDRESSES = 10_000
 # Seconds until the database is asked again after it failed.
 RETRY = 1.0
+# Seconds that is kept what was read in a transaction. On most databases one sees what was there
+# when it began, which may be older than an edit that everybody else knows of already.
+OLD_SNAPSHOT = 1.0
+# Those where each query of a transaction sees all that is committed, unless set otherwise.
+READ_COMMITTED = ("postgresql", "oracle")
 # Seconds between looks at the store for requests of which nothing is counted.
 LOOK = 1.0
 
@@ -147,6 +153,8 @@ class Catalog:
     def _read(self, load: Callable[[], Any], before: Kept | None) -> Kept:
         version = before.version if before else ""
         ttl = conf.CATALOG_TTL * random.uniform(0.8, 1.0)
+        if self.versioned and _may_be_old():
+            ttl = min(ttl, OLD_SNAPSHOT)
         try:
             return Kept(_in_savepoint(load), version, time.monotonic() + ttl)
         except Error as error:
@@ -214,11 +222,24 @@ def _unchanged(before: Kept | None, now: Kept) -> Kept:
 
 def _in_savepoint(load: Callable[[], Any]) -> Any:
     """Reads so that a failure leaves a transaction around it usable."""
-    alias = rows.write_alias() or DEFAULT_DB_ALIAS
-    if not connections[alias].in_atomic_block:
+    connection = _connection()
+    if not connection.in_atomic_block:
         return load()
-    with transaction.atomic(using=alias):
+    with transaction.atomic(using=connection.alias):
         return load()
+
+
+def _may_be_old() -> bool:
+    """Whether what is read here may be older than the last commit."""
+    connection = _connection()
+    if not connection.in_atomic_block:
+        return False
+    options = connection.settings_dict.get("OPTIONS") or {}
+    return connection.vendor not in READ_COMMITTED or "isolation_level" in options
+
+
+def _connection() -> BaseDatabaseWrapper:
+    return connections[rows.write_alias() or DEFAULT_DB_ALIAS]
 
 
 def _put(kept: dict[Any, Kept], key: Any, value: Kept, most: int) -> None:

@@ -57,6 +57,11 @@ class InATestCase(TestCase):
         self.assertIsNone(edits.shared._plans)
 
 
+def edit_elsewhere() -> None:
+    update_limits()
+    connection.close()
+
+
 def waits(flow: Flow[Any]) -> bool:
     """Whether a flow goes to a thread for its first step."""
     try:
@@ -73,7 +78,7 @@ def test_a_thread_is_asked_only_while_somebody_edits(acme: Tenant) -> None:
         update_limits()
         assert waits(edits.catalog())
     assert not waits(edits.catalog())
-    thread = threading.Thread(target=lambda: (update_limits(), connection.close()))
+    thread = threading.Thread(target=edit_elsewhere)
     thread.start()
     thread.join()
     assert not waits(edits.catalog())

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
+from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
+from ratelimits import catalog, edits
+from ratelimits.catalog import Caller
 from ratelimits.limiter import take
 from ratelimits.models import PlanLimit, Tenant
 from tests.servers import RedisServer
@@ -104,6 +108,63 @@ def test_two_edits_in_one_transaction(on_redis: RedisServer) -> None:
         Tenant.objects.get(key="acme").limits.create(name="own", rate="1/s")
         assert quotas("acme") == {"n": 13, "own": 1}
     assert quotas("acme") == {"n": 13, "own": 1}
+
+
+def test_an_edit_that_an_open_transaction_can_not_see(
+    on_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads what it sees, and nobody goes on with that."""
+    monkeypatch.setattr(catalog, "OLD_SNAPSHOT", 0.0)
+    assert quotas("acme") == OLD
+    with transaction.atomic():
+        # What others committed is told by the store, and not to be seen here yet.
+        edits.Edit(plans=True, tenants=("acme",)).publish()
+        assert quotas("acme") == OLD
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE ratelimits_planlimit SET rate = '15/h' WHERE rate = '10/h'")
+    assert quotas("acme") == EDITED
+
+
+@pytest.mark.parametrize(
+    ("vendor", "options", "is_short"),
+    [
+        ("sqlite", {}, True),
+        ("mysql", {}, True),
+        ("postgresql", {}, False),
+        ("postgresql", {"isolation_level": 3}, True),
+        ("oracle", {}, False),
+    ],
+)
+def test_how_long_is_kept_what_a_transaction_read(
+    vendor: str, options: dict[str, Any], is_short: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quotas("acme")
+    assert kept_seconds() > 20
+    edits.shared.clear()
+    with transaction.atomic():
+        monkeypatch.setattr(type(connection), "vendor", vendor)
+        monkeypatch.setitem(connection.settings_dict, "OPTIONS", options)
+        loaded = edits.shared.load(Caller("acme"), "")
+        assert [slot.limit.quota for slot in loaded.slots] == [10]
+        assert (kept_seconds() <= 1) is is_short
+        monkeypatch.undo()
+
+
+def test_a_transactions_own_catalog_is_kept(on_redis: RedisServer) -> None:
+    with transaction.atomic():
+        update_limits()
+        assert quotas("acme") == EDITED
+        (changes,) = edits._open.values()
+        assert changes.catalog._plans is not None
+        assert changes.catalog._plans.until - time.monotonic() > 1000
+
+
+def kept_seconds() -> float:
+    """How long the shared catalog keeps the least of what it has."""
+    plans = edits.shared._plans
+    assert plans is not None
+    kept = (plans, *edits.shared._tenants.values())
+    return min(one.until for one in kept) - time.monotonic()
 
 
 def test_takes_count_even_if_the_transaction_is_rolled_back(on_redis: RedisServer) -> None:
