@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -15,7 +16,7 @@ from .conf import conf
 from .effects import Effect, Flow, given
 from .flow import NOTHING, Asked, check_cost, count, of_plan
 from .keys import digest
-from .limits import Decision
+from .limits import Decision, Limit
 from .requests import is_preflight
 from .rules import PLAN, Rule, rate_of
 from .stores.base import Group, Slot
@@ -104,7 +105,13 @@ def _in_code(rule: Rule, request: Any, cost: int) -> Asked:
     mode = "shadow" if conf.MODE == "shadow" else limit.mode
     if (per, mode) != (limit.per, limit.mode):
         limit = replace(limit, per=per, mode=mode)
-    return Asked(Group((Slot(limit, name),)), [cost])
+    return Asked(_group(limit, name), [cost])
+
+
+# The same one again, since stores keep with a group what they made of it and know of it.
+@lru_cache(maxsize=4096)
+def _group(limit: Limit, subject: str) -> Group:
+    return Group((Slot(limit, subject),))
 
 
 def _subject(rule: Rule, request: Any) -> tuple[str, str] | None:

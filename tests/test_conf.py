@@ -27,6 +27,7 @@ OTHERS: dict[str, Any] = {
     "RESPONSE": "tests.test_conf.plan",
     "KEY_SECRET": "secret",
     "STORE_TIMEOUT": 1,
+    "LOCAL_REFUSALS": 1,
     "STORE_FAILURE": "deny",
     "CATALOG_TTL": 5,
     "CLOCK": "process",

@@ -52,12 +52,14 @@ def whole(least: int, most: int | None = None) -> Rule:
     return rule
 
 
-def seconds(most: int) -> Rule:
+def seconds(most: int, or_none: bool = False) -> Rule:
+    span = f"{'of 0 or more' if or_none else 'above 0'}, {most} at most"
+
     def rule(name: str, value: Any) -> Iterator[CheckMessage]:
         known = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not known or not isfinite(value) or not 0 < value <= most:
+        if not known or not isfinite(value) or not 0 <= value <= most or not (value or or_none):
             hint = f'Write for example: "{name}": {DEFAULTS[name]}'
-            text = f"must be a number of seconds above 0, {most} at most, not {shown(value)}."
+            text = f"must be a number of seconds {span}, not {shown(value)}."
             yield wrong(name, text, hint)
 
     return rule
@@ -132,6 +134,7 @@ RULES: dict[str, Rule] = {
     "KEY_SECRET": secret,
     "STORE_TIMEOUT": seconds(10),
     "STORE_FAILURE": choice("local", "allow", "deny"),
+    "LOCAL_REFUSALS": seconds(60, or_none=True),
     "CATALOG_TTL": seconds(86400),
     "CLOCK": choice("store", "process"),
 }

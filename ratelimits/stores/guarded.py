@@ -13,6 +13,7 @@ from ratelimits.logs import logger
 from .base import Answer, Group, Store
 from .breaker import Breaker
 from .memory import MemoryStore
+from .refusals import Refusals, monotonic
 
 T = TypeVar("T")
 
@@ -26,28 +27,61 @@ class GuardedStore(Store):
     def __init__(self, store: Store) -> None:
         self.store = store
         self.breaker = Breaker(self._probe)
+        self.refusals = None if isinstance(store, MemoryStore) else Refusals()
         self._local: MemoryStore | None = None
 
     def run(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
     ) -> Answer:
+        known = self._known(operation, group, costs, now)
+        if known is not None:
+            return known
+        sent = monotonic()
         try:
-            return self._asked(lambda: self.store.run(operation, group, costs, now))
+            answer = self._asked(lambda: self.store.run(operation, group, costs, now))
         except (StoreUnavailable, StoreError):
             return self._without(operation, group, costs, now)
+        return self._learnt(operation, group, costs, now, answer, sent)
 
     async def arun(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
     ) -> Answer:
         """See run()."""
+        known = self._known(operation, group, costs, now)
+        if known is not None:
+            return known
+        sent = monotonic()
         try:
             self.breaker.check()
-            return await self.store.arun(operation, group, costs, now)
+            answer = await self.store.arun(operation, group, costs, now)
         except StoreUnavailable as error:
             self.breaker.trip(error)
         except StoreError as error:
             logger.error("%s", error)
+        else:
+            return self._learnt(operation, group, costs, now, answer, sent)
         return self._without(operation, group, costs, now)
+
+    def _known(
+        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None
+    ) -> Answer | None:
+        # Not with a clock of the caller's, which may be frozen.
+        if self.refusals is None or now is not None:
+            return None
+        return self.refusals.known(operation, group, costs)
+
+    def _learnt(
+        self,
+        operation: Operation,
+        group: Group,
+        costs: Sequence[int],
+        now: int | None,
+        answer: Answer,
+        sent: int,
+    ) -> Answer:
+        if self.refusals is not None and now is None and operation is Operation.TAKE:
+            self.refusals.learn(group, costs, answer, sent)
+        return answer
 
     def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
         return self._asked(lambda: self.store.versions(keys))
@@ -58,6 +92,8 @@ class GuardedStore(Store):
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         if self._local is not None:
             self._local.reset(group, subjects)
+        if self.refusals is not None:
+            self.refusals.forget()
         self._asked(lambda: self.store.reset(group, subjects))
 
     def _asked(self, ask: Callable[[], T]) -> T:
