@@ -66,10 +66,12 @@ def of_logs(port: int, client: redis.Redis) -> float | None:
     with Caller(port) as caller:
         passed = sum(caller.get("/daily/log").passed for _ in range(QUOTA))
     keys = [key.decode() for key in client.scan_iter() if isinstance(key, bytes)]
-    # The log's first entry is its head.
-    if passed != QUOTA or len(keys) != 1 or client.llen(keys[0]) != QUOTA + 1:
+    logs = [key for key in keys if client.type(key) == b"list"]
+    # The log's first entry is its head; the caller's own key is beside it.
+    if passed != QUOTA or (len(keys), len(logs)) != (2, 1) or client.llen(logs[0]) != QUOTA + 1:
         return None
-    _copy(client, keys[0])
+    for key in keys:
+        _copy(client, key)
     return (_used(client) - before) / CALLERS
 
 
