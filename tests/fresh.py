@@ -16,7 +16,7 @@ from tests.servers import RedisServer
 from tests.settings import redis_caches
 
 # No test may fail by a timeout, go on in memory unnoticed, or read again what it kept.
-PATIENT = {"STORE_TIMEOUT": 20, "STORE_FAILURE": "deny", "CATALOG_TTL": 3600}
+PATIENT = {"STORE_TIMEOUT": 20, "STORE_FAILURE": "deny", "CATALOG_TTL": 3600, "LOCAL_REFUSALS": 0}
 
 
 def forget_everything() -> None:
