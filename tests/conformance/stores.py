@@ -86,7 +86,9 @@ def redis_store(url: str, backend: str = "django-redis", **params: Any) -> Redis
     return RedisStore(DjangoRedisCache(url, params), TIMEOUT)
 
 
-def memcached_store(address: str, timeout: float = TIMEOUT, **options: Any) -> MemcachedStore:
+def memcached_store(
+    address: str | list[str], timeout: float = TIMEOUT, **options: Any
+) -> MemcachedStore:
     from django.core.cache.backends.memcached import PyMemcacheCache
 
     return MemcachedStore(PyMemcacheCache(address, {"OPTIONS": options}), timeout)
