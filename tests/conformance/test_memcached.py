@@ -179,7 +179,8 @@ def test_what_was_taken_is_given_back_if_another_item_was_changed(
     group = Group((*calls.group.slots, everyone))
     assert memcached.run(Operation.TAKE, group, [4, 4], NOON).allowed
     servers, key = memcached.servers, memcached.make_key(calls.subject)
-    swap, states = servers.cas, []
+    swap = servers.cas
+    states: list[Any] = []
 
     def overtaken(at: str, *args: Any) -> bool:
         if at == key and not states:
