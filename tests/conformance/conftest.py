@@ -76,3 +76,9 @@ def memory_and_redis(start_server: Any) -> Iterator[dict[str, Store]]:
     stores = {name: make_store(name, start_server) for name in ("pure", "memory", "django-redis")}
     yield stores
     close(stores["django-redis"])
+
+
+@pytest.fixture
+def all_kinds(lent: Callable[[str], Store]) -> dict[str, Store]:
+    """One store for each way of keeping states, besides."""
+    return {name: lent(name) for name in ("pure", "memory", "django-redis", *PACKED)}

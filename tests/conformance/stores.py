@@ -33,10 +33,9 @@ HOUR = 3600 * SECOND
 DAY = 24 * HOUR
 # A Wednesday noon: 1 July 2026, 12:00 UTC.
 NOON = 1_782_907_200 * SECOND
-# The alias of the database that a store of the tests counts in.
-COUNTS = "counts"
 
 _subjects = count()
+_aliases = count()
 
 
 class PureStore(Store):
@@ -97,7 +96,7 @@ def memcached_store(
 def postgresql_store(server: PostgreSQLServer, timeout: float = TIMEOUT, **options: Any) -> Any:
     store = database_store(server.settings(**options), timeout)
     if not server.is_migrated():
-        call_command("migrate", database=COUNTS, verbosity=0)
+        call_command("migrate", database=store.own.alias, verbosity=0)
     return store
 
 
@@ -115,12 +114,12 @@ def database_store(settings: Mapping[str, Any], timeout: float) -> Any:
     from ratelimits.stores.database import DatabaseStore
     from ratelimits.stores.database_connections import OwnConnections
 
+    alias = f"counts{next(_aliases)}"
     # With Django's defaults for what is not given.
-    connections.settings[COUNTS] = connections.configure_settings(
-        {DEFAULT_DB_ALIAS: {}, COUNTS: dict(settings)}
-    )[COUNTS]
+    entries = {DEFAULT_DB_ALIAS: {}, alias: dict(settings)}
+    connections.settings[alias] = connections.configure_settings(entries)[alias]
     store = DatabaseStore(DatabaseCache("not this table", {}), timeout)
-    store.own = OwnConnections(COUNTS, timeout)
+    store.own = OwnConnections(alias, timeout)
     return store
 
 
@@ -148,8 +147,8 @@ def close(store: Store) -> None:
         store.servers.close()
     elif hasattr(store, "own"):
         store.own.close()
-        connections[COUNTS].close()
-        del connections[COUNTS], connections.settings[COUNTS]
+        connections[store.own.alias].close()
+        del connections[store.own.alias], connections.settings[store.own.alias]
 
 
 def new_subject() -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import connections, transaction
 
 from ratelimits.algorithms import Operation
 from ratelimits.exceptions import StoreBusy, StoreUnavailable
@@ -25,7 +25,6 @@ from tests.servers import PostgreSQLServer
 from .examples import ALGORITHMS
 from .shared import migrate, settings_for, slots, the_store
 from .stores import (
-    COUNTS,
     NOON,
     SECOND,
     Calls,
@@ -224,8 +223,9 @@ class TestConnections:
     def test_the_projects_own_is_not_used(self, store: DatabaseStore) -> None:
         """Nor are its settings changed."""
         Calls(store, limit("10/h")).take()
-        assert connections[COUNTS].connection is None
-        assert connections[COUNTS].settings_dict["OPTIONS"] == {}
+        normal = connections[store.own.alias]
+        assert normal.connection is None
+        assert normal.settings_dict["OPTIONS"] == {}
 
     def test_one_that_failed_is_not_used_again(self, store: DatabaseStore) -> None:
         calls = Calls(store, limit("10/h"))
@@ -240,10 +240,11 @@ class TestConnections:
     ) -> None:
         """Or else the test database could not be dropped."""
         monkeypatch.setattr("ratelimits.stores.database_connections.in_tests", lambda: True)
-        if connections[COUNTS].vendor == "postgresql":
+        normal = connections[store.own.alias]
+        if normal.vendor == "postgresql":
             Calls(store, limit("10/h")).take()
             assert not store.own._idle
-            assert connections[COUNTS].connection is None
+            assert normal.connection is None
 
 
 @pytest.fixture(params=["postgresql", "sqlite"])
@@ -381,6 +382,22 @@ class TestPostgreSQL:
         postgresql_server.start()
         assert calls.take(10).allowed
 
+    def test_the_transaction_of_a_test_takes_its_counts_back(
+        self, on_postgresql: DatabaseStore
+    ) -> None:
+        calls = Calls(on_postgresql, limit("10/h"))
+        calls.take()
+        # What a TestCase begins, and marks so.
+        alias = on_postgresql.own.alias
+        around: Any = transaction.atomic(using=alias)
+        around._from_testcase = True
+        with around:
+            assert left(calls.take(3)) == {"limit": 6}
+            on_postgresql.set_versions({"plans": "b"}, 60)
+            transaction.set_rollback(True, using=alias)
+        assert left(calls.peek()) == {"limit": 9}
+        assert on_postgresql.versions(["plans"]) == ("",)
+
     def test_without_its_table(
         self, postgresql_server: PostgreSQLServer, really_connecting: Any
     ) -> None:
@@ -402,19 +419,17 @@ class TestSQLite:
             yield store
             close(store)
 
-    def name(self) -> str:
-        return str(connections.settings[COUNTS]["NAME"])
-
     def test_the_counts_have_a_file_of_their_own(self, on_sqlite: DatabaseStore) -> None:
         Calls(on_sqlite, limit("10/h")).take()
-        assert Path(f"{self.name()}-ratelimits").exists()
-        assert not Path(self.name()).exists()
+        name = connections.settings[on_sqlite.own.alias]["NAME"]
+        assert Path(f"{name}-ratelimits").exists()
+        assert not Path(name).exists()
         assert sql(on_sqlite, "PRAGMA journal_mode") == [("wal",)]
 
     def test_a_transaction_of_the_request_is_not_disturbed(self, on_sqlite: DatabaseStore) -> None:
         """It has read, others count, and then it writes: in one file that would fail."""
         calls = Calls(on_sqlite, limit("10/h"))
-        connection = connections[COUNTS]
+        connection = connections[on_sqlite.own.alias]
         with connection.cursor() as cursor:
             cursor.execute("CREATE TABLE orders (number int)")
             for journal in ("delete", "wal"):
@@ -445,7 +460,7 @@ class TestSQLite:
     def test_a_lock_that_somebody_holds(self, on_sqlite: DatabaseStore) -> None:
         calls = Calls(on_sqlite, limit("10/h"))
         calls.take()
-        impatient = database_store(dict(connections.settings[COUNTS]), 0.1)
+        impatient = database_store(connections.settings[on_sqlite.own.alias], 0.1)
         with on_sqlite.own.lent() as holder, holder.cursor() as cursor:
             cursor.execute("BEGIN IMMEDIATE")
             started = time.monotonic()
@@ -453,7 +468,7 @@ class TestSQLite:
                 Calls(impatient, limit("10/h"), subject=calls.subject).take()
             assert 0.09 < time.monotonic() - started < 2
             cursor.execute("ROLLBACK")
-        impatient.own.close()
+        close(impatient)
         assert left(calls.take()) == {"limit": 8}
 
     def test_a_place_where_no_file_can_be(self, really_connecting: Any) -> None:
