@@ -10,6 +10,7 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
 from tempfile import mkdtemp
@@ -229,20 +230,25 @@ class PostgreSQLServer(Server):
         return found != (None,)
 
     def stop(self) -> None:
-        for pid in self.pids():
-            os.kill(pid, signal.SIGSTOP)
+        self.signal(signal.SIGSTOP)
 
     def cont(self) -> None:
+        self.signal(signal.SIGCONT)
+
+    def signal(self, number: int) -> None:
         for pid in self.pids():
-            os.kill(pid, signal.SIGCONT)
+            # Its children come and go.
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def kill(self) -> None:
         """Crash: the server, and what it has started."""
-        pids = self.pids() if self.process is not None else []
+        children = self.pids()[1:] if self.process is not None else []
         super().kill()
-        for pid in pids[1:]:
-            os.kill(pid, signal.SIGKILL)
-        while any(Path(f"/proc/{pid}").exists() for pid in pids[1:]):
+        for pid in children:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        while any(Path(f"/proc/{pid}").exists() for pid in children):
             time.sleep(0.01)
 
     def pids(self) -> list[int]:

@@ -97,6 +97,7 @@ def postgresql_store(server: PostgreSQLServer, timeout: float = TIMEOUT, **optio
     store = database_store(server.settings(**options), timeout)
     if not server.is_migrated():
         call_command("migrate", database=store.own.alias, verbosity=0)
+        connections[store.own.alias].close()
     return store
 
 

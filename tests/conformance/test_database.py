@@ -275,7 +275,7 @@ def fork_and_take(index: int, subject: str) -> list[int]:
 
 class TestPostgreSQL:
     def test_the_table_has_no_log_and_room_for_updates(self, on_postgresql: DatabaseStore) -> None:
-        query = "SELECT relpersistence, reloptions FROM pg_class WHERE relname = %s"
+        query = "SELECT relpersistence, reloptions FROM pg_class WHERE oid = %s::regclass"
         ((persistence, options),) = sql(on_postgresql, query, "ratelimits_storerow")
         assert persistence in ("u", b"u")
         assert options == ["fillfactor=50"]
