@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import blake2b
 from secrets import token_bytes
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import DatabaseError, Error, IntegrityError, connections, router, transaction
+from django.db import Error, IntegrityError, connections, router, transaction
 from django.db.utils import DataError
 from django.utils.connection import ConnectionDoesNotExist
 
@@ -22,7 +22,8 @@ from ratelimits.models import StoreRow
 from .base import Answer, Group
 from .database_connections import OwnConnections, borrowed, in_tests
 from .database_postgresql import PostgreSQLTable
-from .database_tables import MissingRows, Read, SQLiteTable, Table
+from .database_sqlite import SQLiteTable
+from .database_tables import MissingRows, Read, Table
 from .stateful import stale
 from .values import SECOND, ValueStore, Write
 
@@ -31,9 +32,10 @@ TABLES: dict[str, type[Table]] = {"postgresql": PostgreSQLTable, "sqlite": SQLit
 SWEEP_EVERY, SWEEP_ROWS = 256, 1000
 # How often rows are made that somebody deletes again before they are locked.
 TRIES = 5
-# What databases say when somebody else holds a lock for too long, or a deadlock was broken.
-BUSY_STATES = ("55P03", "40P01")
-BUSY_TEXTS = ("is locked", "Lock wait timeout", "Deadlock found", "ORA-00060")
+# What databases say when somebody else holds a lock for too long, or a deadlock was broken, and
+# when there is no table.
+BUSY = ("55P03", "40P01", "is locked", "Lock wait timeout", "Deadlock found", "ORA-00060")
+UNMIGRATED = ("42P01", "no such table", "doesn't exist", "ORA-00942")
 
 
 class DatabaseStore(ValueStore):
@@ -70,9 +72,15 @@ class DatabaseStore(ValueStore):
                     table.write(writes, read.now)
             elif lock:
                 table.cancel()
-            if random.random() * SWEEP_EVERY < 1 and table.is_own:
-                table.sweep(_digest(token_bytes(16)), SWEEP_ROWS)
+        if random.random() * SWEEP_EVERY < 1:
+            self._sweep()
         return answer
+
+    def _sweep(self) -> None:
+        """Look at some rows, from a random one on: keys are digests, and spread evenly."""
+        # If it fails, the next call finds out by itself.
+        with suppress(StoreUnavailable), self._table() as table:
+            table.sweep(_digest(token_bytes(16)), SWEEP_ROWS)
 
     def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
         names = tuple(self.make_key(key) for key in keys)
@@ -122,20 +130,23 @@ def _faults() -> Iterator[None]:
     try:
         yield
     except (IntegrityError, DataError) as error:
-        raise StoreError(f"The database refused to count: {error}") from error
+        raise StoreError(f"The database refused to count: {_reason(error)}") from error
     except (Error, ConnectionDoesNotExist, ImproperlyConfigured) as error:
-        if _is_busy(error):
-            raise StoreBusy(f"The database is busy: {error}") from error
-        hint = ". Has `manage.py migrate` been run?" if isinstance(error, DatabaseError) else ""
-        text = f"The database can't count now: {str(error).strip()}{hint}"
-        raise StoreUnavailable(text) from error
+        if _is_one_of(error, BUSY):
+            raise StoreBusy(f"The database is busy: {_reason(error)}") from error
+        hint = ". Has `manage.py migrate` been run?" if _is_one_of(error, UNMIGRATED) else ""
+        raise StoreUnavailable(f"The database can't count now: {_reason(error)}{hint}") from error
 
 
-def _is_busy(error: Exception) -> bool:
-    """Whether it is somebody else's lock, rather than the database, that is in the way."""
-    cause = error.__cause__
-    state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
-    return state in BUSY_STATES or any(text in str(error) for text in BUSY_TEXTS)
+def _reason(error: Exception) -> str:
+    """Without the statement, which PostgreSQL repeats."""
+    return (str(error).splitlines() or [repr(error)])[0].strip()
+
+
+def _is_one_of(error: Exception, known: Sequence[str]) -> bool:
+    """Whether an error's state, of PostgreSQL, or its text is a known one."""
+    state = getattr(error.__cause__, "sqlstate", None) or getattr(error.__cause__, "pgcode", None)
+    return state in known or any(text in str(error) for text in known)
 
 
 def _digest(text: bytes) -> str:

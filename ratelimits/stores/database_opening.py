@@ -50,7 +50,8 @@ def own_settings(settings: dict[str, Any], timeout: float) -> dict[str, Any]:
         options["connect_timeout"] = 2
     if own["ENGINE"].endswith(("sqlite3", "spatialite")):
         own["NAME"] = own_file(str(own["NAME"]))
-        options.update(timeout=timeout, transaction_mode="IMMEDIATE")
+        # The cursor does the waiting.
+        options["timeout"] = 0
     return own
 
 

@@ -134,37 +134,5 @@ class Table:
             )
 
 
-class SQLiteTable(Table):
-    """SQLite locks the whole file instead of rows, so that none need to exist."""
-
-    def begin(self) -> None:
-        if self.is_own:
-            self.cursor.execute("BEGIN IMMEDIATE")
-        else:
-            # Only a write locks the file, and that must be before anything is read.
-            self.cursor.execute(f"DELETE FROM {self.name} WHERE {self.key} = ''")
-
-    def read(self, keys: Sequence[str], versions: Sequence[str], lock: bool) -> Read:
-        if lock:
-            self.begin()
-        values = self._select(keys, "")
-        now = clock()
-        values.update(self._select(versions, "", f" AND {self.expires} > {now}"))
-        return Read(now, values)
-
-    @property
-    def update(self) -> str:
-        columns = f"{self.value}, {self.expires}, {self.key}"
-        return f"INSERT OR REPLACE INTO {self.name} ({columns}) VALUES (%s, %s, %s)"
-
-    def end(self) -> None:
-        if self.is_own:
-            self.cursor.execute("COMMIT")
-
-    def cancel(self) -> None:
-        if self.is_own:
-            self.cursor.execute("ROLLBACK")
-
-
 def marks(keys: Sequence[str]) -> str:
     return ", ".join(["%s"] * len(keys))

@@ -19,8 +19,8 @@ from .memcached_servers import Item, Servers
 from .stateful import clock, stale
 from .values import SECOND, ValueStore, Write
 
-# Seconds of the first pause after others were faster, which doubles up to the last.
-PAUSES = (0.0002, 0.005)
+# The longest pause, in seconds, after others were faster.
+PAUSE = 0.001
 # From here on memcached takes a number of seconds for a date.
 A_MONTH = 30 * 86400
 
@@ -51,10 +51,8 @@ class MemcachedStore(ValueStore):
         if operation in (Operation.CHARGE, Operation.REFUND) and len(self._plan(group).keys) > 1:
             return self._each(operation, group, costs, now)
         deadline = time.monotonic() + self.timeout
-        attempt = 0
         while (answer := self._attempt(operation, group, costs, now)) is None:
-            _pause(attempt, deadline)
-            attempt += 1
+            _pause(deadline)
         return answer
 
     def _each(
@@ -137,10 +135,9 @@ def _text(item: Item | None) -> str:
     return "" if item is None else item.value.decode()
 
 
-def _pause(attempt: int, deadline: float) -> None:
+def _pause(deadline: float) -> None:
     """Before the next attempt. Raises StoreBusy if there is no time left for one."""
-    first, most = PAUSES
-    pause = random.uniform(0, min(most, first * 2**attempt))
-    if time.monotonic() + pause > deadline:
+    if time.monotonic() > deadline:
         raise StoreBusy("Too many processes count for the same caller in memcached at once.")
-    time.sleep(pause)
+    # Not longer each time: whoever has waited for long would be overtaken by whoever comes.
+    time.sleep(random.uniform(0, PAUSE))
