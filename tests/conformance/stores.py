@@ -124,6 +124,13 @@ def database_store(settings: Mapping[str, Any], timeout: float) -> Any:
     return store
 
 
+def sql(store: Any, query: str, *parameters: Any) -> list[Any]:
+    """What the store's own connections see."""
+    with store.own.lent() as connection, connection.cursor() as cursor:
+        cursor.execute(query, parameters)
+        return list(cursor.fetchall()) if cursor.description else []
+
+
 def make_store(name: str, start_server: Any) -> Store:
     """A store by its name in STORES, with its server running."""
     if name == "pure":
