@@ -16,7 +16,7 @@ from django.db.utils import DataError
 from django.utils.connection import ConnectionDoesNotExist
 
 from ratelimits.algorithms import Operation
-from ratelimits.exceptions import StoreBusy, StoreError, StoreUnavailable
+from ratelimits.exceptions import InvalidStore, StoreBusy, StoreError, StoreUnavailable
 from ratelimits.models import StoreRow
 
 from .base import Answer, Group
@@ -47,6 +47,14 @@ class DatabaseStore(ValueStore):
     @cached_property
     def own(self) -> OwnConnections:
         return OwnConnections(router.db_for_write(StoreRow), self.timeout)
+
+    def check(self) -> None:
+        """See Store.check()."""
+        entry = connections.settings.get(self.own.alias)
+        if entry is None or entry["ENGINE"] == "django.db.backends.dummy":
+            raise InvalidStore(
+                f'Counts go to the database "{self.own.alias}", which DATABASES does not have.'
+            )
 
     @property
     def thread_sensitive(self) -> bool:

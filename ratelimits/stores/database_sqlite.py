@@ -10,8 +10,9 @@ from typing import Any
 from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from ratelimits.clock import microseconds
+
 from .database_tables import Read, Table
-from .stateful import clock
 
 # The longest pause, in seconds, before a locked file is tried again.
 PAUSE = 0.001
@@ -61,7 +62,7 @@ class SQLiteTable(Table):
         if lock:
             self.begin()
         values = self._select(keys, "")
-        now = clock()
+        now = microseconds()
         values.update(self._select(versions, "", f" AND {self.expires} > {now}"))
         return Read(now, values)
 

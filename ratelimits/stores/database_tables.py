@@ -9,9 +9,9 @@ from django.db import IntegrityError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.constants import OnConflict
 
+from ratelimits.clock import microseconds
 from ratelimits.models import StoreRow
 
-from .stateful import clock
 from .values import SECOND, Write
 
 # How long a row without a value is kept, which is made so that it can be locked.
@@ -57,7 +57,7 @@ class Table:
         values = self._select(keys, " FOR UPDATE" if lock else "")
         if lock and len(values) < len(keys):
             raise MissingRows
-        now = clock()
+        now = microseconds()
         values.update(self._select(versions, "", f" AND {self.expires} > {now}"))
         return Read(now, values)
 
@@ -106,7 +106,7 @@ class Table:
             try:
                 self.cursor.execute(
                     f"{insert} {self.name} {columns} VALUES (%s, %s, %s) {ignore}",
-                    [key, b"", clock() + PLACEHOLDER],
+                    [key, b"", microseconds() + PLACEHOLDER],
                 )
             except IntegrityError:
                 # Somebody else was faster, on a database that can't ignore it.
@@ -124,7 +124,7 @@ class Table:
             f"ORDER BY {self.key} {limit}",
             [start],
         )
-        now = clock()
+        now = microseconds()
         expired = [key for key, expires in self.cursor.fetchall() if expires < now]
         if expired:
             self.cursor.execute(

@@ -12,11 +12,12 @@ from django.core.cache.backends.base import memcache_key_warnings
 
 from ratelimits.algorithms import Operation, State
 from ratelimits.algorithms.base import ceil_div
-from ratelimits.exceptions import StoreBusy
+from ratelimits.clock import microseconds
+from ratelimits.exceptions import InvalidStore, StoreBusy
 
 from .base import Answer, Group
 from .memcached_servers import Item, Servers
-from .stateful import clock, stale
+from .stateful import stale
 from .values import SECOND, ValueStore, Write
 
 # The longest pause, in seconds, after others were faster.
@@ -36,7 +37,17 @@ class MemcachedStore(ValueStore):
 
     @cached_property
     def servers(self) -> Servers:
-        return Servers(self.backend, self.timeout)
+        """Raises InvalidStore if the alias's settings make no client."""
+        try:
+            return Servers(self.backend, self.timeout)
+        except Exception as error:
+            # Whatever a client library makes of an address that it can't read.
+            text = f"The cache's settings make no memcached client: {error}"
+            raise InvalidStore(text) from error
+
+    def check(self) -> None:
+        """See Store.check()."""
+        self.servers.clients  # noqa: B018
 
     def make_key(self, key: str) -> str:
         """A key with the alias's prefix and version, as memcached accepts it."""
@@ -85,7 +96,7 @@ class MemcachedStore(ValueStore):
         if other is not None:
             return other
         values = {key: item.value for key, item in items.items()}
-        at = clock() if now is None else now
+        at = microseconds() if now is None else now
         answer, writes = self._count(operation, group, costs, values, at, now is not None)
         done: list[str] = []
         for write in writes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -16,11 +15,6 @@ class Counted(NamedTuple):
 
     answer: Answer
     states: tuple[State, ...]
-
-
-def clock() -> int:
-    """The process's clock, in microseconds."""
-    return time.time_ns() // 1000
 
 
 def asked(group: Group, costs: Sequence[int]) -> tuple[Ask, ...]:

@@ -17,6 +17,7 @@ from tests.servers import MemcachedServer
 from tests.settings import database_caches, memcached_caches, redis_caches
 
 from .shared import the_store
+from .stores import memcached_store
 
 CORE = "django.core.cache.backends"
 
@@ -42,6 +43,20 @@ def test_others_have_none(settings: Any, tmp_path: Any) -> None:
     }
     with pytest.raises(InvalidStore, match="PyMemcacheCache, DatabaseCache, or LocMemCache"):
         fitting(caches["default"], "default", 1)
+
+
+def test_settings_that_can_not_work_are_told_of_without_a_server(settings: Any) -> None:
+    # Not among CACHES, since Django's own client would fail at the end of each request.
+    with pytest.raises(InvalidStore, match="make no memcached client"):
+        memcached_store("host:port").check()
+    settings.CACHES = memcached_caches("127.0.0.1:1")
+    fitting(caches["default"], "default", 1).check()
+    settings.CACHES = database_caches()
+    store: Any = fitting(caches["default"], "default", 1)
+    store.check()
+    store.own.alias = "nowhere"
+    with pytest.raises(InvalidStore, match='"nowhere", which DATABASES does not have'):
+        store.check()
 
 
 @pytest.fixture
