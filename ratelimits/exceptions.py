@@ -20,6 +20,10 @@ class InvalidStore(StoreUnavailable):
     """Nothing can be counted on the cache alias as it is set."""
 
 
+class StoreBusy(StoreUnavailable):
+    """The store answers, but others were faster for as long as a call may take."""
+
+
 class StoreError(RateLimitError):
     """The store answered with something that only a bug or a foreign key explains."""
 

@@ -15,7 +15,15 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from tests.fresh import forget_everything
-from tests.servers import MemcachedServer, RedisServer, Server, ValkeyServer, find_valkey
+from tests.servers import (
+    MemcachedServer,
+    PostgreSQLServer,
+    RedisServer,
+    Server,
+    ValkeyServer,
+    find_postgresql,
+    find_valkey,
+)
 
 # How long an example takes is the machine's affair, and no fault of what is tried.
 hypothesis_settings.register_profile(
@@ -31,6 +39,7 @@ SERVERS: dict[str, tuple[type[Server], Callable[[], str | None]]] = {
     "redis": (RedisServer, lambda: shutil.which("redis-server")),
     "valkey": (ValkeyServer, find_valkey),
     "memcached": (MemcachedServer, lambda: shutil.which("memcached")),
+    "postgresql": (PostgreSQLServer, find_postgresql),
 }
 
 
@@ -79,6 +88,11 @@ def redis_like(request: pytest.FixtureRequest, start_server: StartServer) -> Ite
 @pytest.fixture
 def memcached_server(start_server: StartServer) -> Iterator[MemcachedServer]:
     yield from lend(start_server("memcached"))
+
+
+@pytest.fixture
+def postgresql_server(start_server: StartServer) -> Iterator[PostgreSQLServer]:
+    yield from lend(start_server("postgresql"))
 
 
 @pytest.fixture(scope="session")

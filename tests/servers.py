@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
@@ -9,9 +10,13 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
+from tempfile import mkdtemp
+from typing import Any
 
+import psycopg
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -21,6 +26,8 @@ class Server(ABC):
     """One server process that a test may freeze, kill and start again on the same port."""
 
     name = ""
+    # Who it runs as; None is whoever runs the tests.
+    user: str | None = None
 
     def __init__(self, binary: str, directory: Path) -> None:
         self.binary = binary
@@ -51,7 +58,7 @@ class Server(ABC):
             return
         with open(self.directory / "log", "ab") as log:
             self.process = subprocess.Popen(
-                self.command(), cwd=self.directory, stdout=log, stderr=log
+                self.command(), cwd=self.directory, stdout=log, stderr=log, user=self.user
             )
         self.wait_until_ready()
 
@@ -159,6 +166,100 @@ class MemcachedServer(Server):
             assert connection.recv(16) == b"OK\r\n"
 
 
+class PostgreSQLServer(Server):
+    """One database, "postgres", for a user of that name who needs no password."""
+
+    name = "postgresql"
+
+    def __init__(self, binary: str, directory: Path) -> None:
+        # It refuses to run as root, and nobody else can enter the folders of root's tests.
+        self.user = "nobody" if os.geteuid() == 0 else None
+        folder = mkdtemp(prefix="ratelimits-postgresql-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        if self.user:
+            shutil.chown(folder, self.user)
+        subprocess.run(
+            [Path(binary).parent / "initdb", "-D", "data", "-U", "postgres", "-A", "trust", "-N"],
+            cwd=folder,
+            check=True,
+            capture_output=True,
+            user=self.user,
+        )
+        super().__init__(binary, Path(folder))
+
+    def command(self) -> list[str]:
+        options = {
+            "port": self.port,
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": "",
+            "max_connections": 100,
+            "fsync": "off",
+        }
+        return [self.binary, "-D", "data", *(f"-c{key}={value}" for key, value in options.items())]
+
+    def settings(self, **options: Any) -> dict[str, Any]:
+        """An entry for DATABASES."""
+        return {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": "postgres",
+            "USER": "postgres",
+            "HOST": "127.0.0.1",
+            "PORT": str(self.port),
+            "OPTIONS": options,
+        }
+
+    def connect(self) -> psycopg.Connection[Any]:
+        address = f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres"
+        return psycopg.connect(address, autocommit=True)
+
+    def answers(self) -> bool:
+        try:
+            self.connect().close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def flush(self) -> None:
+        with self.connect() as connection:
+            if self.is_migrated():
+                connection.execute("TRUNCATE ratelimits_storerow")
+
+    def is_migrated(self) -> bool:
+        with self.connect() as connection:
+            found = connection.execute("SELECT to_regclass('ratelimits_storerow')").fetchone()
+        return found != (None,)
+
+    def stop(self) -> None:
+        self.signal(signal.SIGSTOP)
+
+    def cont(self) -> None:
+        self.signal(signal.SIGCONT)
+
+    def signal(self, number: int) -> None:
+        for pid in self.pids():
+            # Its children come and go.
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def kill(self) -> None:
+        """Crash: the server, and what it has started."""
+        children = self.pids()[1:] if self.process is not None else []
+        super().kill()
+        for pid in children:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        while any(Path(f"/proc/{pid}").exists() for pid in children):
+            time.sleep(0.01)
+
+    def pids(self) -> list[int]:
+        """The server and its children, which have process groups of their own."""
+        return [self.pid, *_children(self.pid)]
+
+
+def _children(parent: int) -> list[int]:
+    return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
 def free_port() -> int:
     """A port below those that outgoing connections take, so that it is still free at a restart."""
     while True:
@@ -169,6 +270,14 @@ def free_port() -> int:
             except OSError:
                 continue
         return port
+
+
+def find_postgresql() -> str | None:
+    """On the PATH, or where Debian keeps it, with initdb beside it."""
+    found = shutil.which("postgres")
+    places = [Path(found).resolve()] if found else []
+    places += sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), reverse=True)
+    return next((str(path) for path in places if (path.parent / "initdb").exists()), None)
 
 
 def find_valkey() -> str | None:

@@ -71,5 +71,11 @@ def memcached_caches(address: str, **options: Any) -> dict[str, dict[str, Any]]:
     return {"default": {"BACKEND": backend, "LOCATION": address, "OPTIONS": options}}
 
 
+def database_caches() -> dict[str, dict[str, Any]]:
+    """CACHES for override_settings. The counts have a table of their own, whatever LOCATION is."""
+    backend = "django.core.cache.backends.db.DatabaseCache"
+    return {"default": {"BACKEND": backend, "LOCATION": "cache"}}
+
+
 # What a test asked for on behalf of a process that it starts: {"CACHES": …, "RATELIMITS": …}.
 globals().update(json.loads(os.environ.get("RATELIMITS_TEST_SETTINGS", "{}")))

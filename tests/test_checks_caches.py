@@ -33,8 +33,8 @@ def caches(backend: str, location: Any = "", **others: Any) -> dict[str, Any]:
         (f"{CORE}.locmem.LocMemCache", "", ["W010"]),
         (f"{CORE}.dummy.DummyCache", "", ["W011"]),
         (f"{CORE}.filebased.FileBasedCache", "/tmp/cache", ["E011"]),
-        (f"{CORE}.db.DatabaseCache", "cache", ["E011"]),
-        (f"{CORE}.memcached.PyMemcacheCache", "127.0.0.1:11211", ["E011"]),
+        (f"{CORE}.db.DatabaseCache", "cache", []),
+        (f"{CORE}.memcached.PyMemcacheCache", "127.0.0.1:11211", []),
         (OWN_REDIS, "127.0.0.1:6379", ["E011"]),
         (DJANGO_REDIS, "redis://host:port/1", ["E011"]),
         (OWN_REDIS, "redis://127.0.0.1:6379/0", []),
@@ -153,6 +153,36 @@ def test_a_database_shared_with_other_caches(
     settings: dict[str, Any] = {"CACHES": entries, "RATELIMITS": {"CACHE": alias}}
     assert ids(deploy=True, **settings) == expected
     assert ids(deploy=False, **settings) == []
+
+
+MEMCACHED = f"{CORE}.memcached.PyMemcacheCache"
+
+
+@pytest.mark.parametrize(
+    ("alias", "default", "limits", "expected"),
+    [
+        ("default", "h:11211", "h:11212", ["W012"]),
+        ("limits", "h:11211", "h:11212", []),
+        ("limits", "h:11211", ["g:11211", "h:11211"], ["W012"]),
+        ("limits", "g:1;h:11211", "h:11211", ["W012"]),
+    ],
+)
+def test_a_memcached_shared_with_other_caches(
+    alias: str, default: Any, limits: Any, expected: list[str]
+) -> None:
+    entries = caches(MEMCACHED, default, limits=cache(MEMCACHED, limits))
+    settings: dict[str, Any] = {"CACHES": entries, "RATELIMITS": {"CACHE": alias}}
+    assert ids(deploy=True, **settings) == expected
+    assert ids(deploy=False, **settings) == []
+
+
+def test_what_the_hint_of_a_shared_memcached_says_can_be_pasted() -> None:
+    scope: dict[str, Any] = {"CACHES": caches(MEMCACHED, "127.0.0.1:11211")}
+    hint = str(only(CACHES=scope["CACHES"], deploy=True).hint)
+    pasted, _, after = hint.partition("and in RATELIMITS: ")
+    exec(pasted.partition("\n")[2], scope)
+    setting = eval("{" + after + "}")
+    assert ids(CACHES=scope["CACHES"], RATELIMITS=setting, deploy=True) == []
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.core.checks import Tags, register
 
 from .caches import check_cache
+from .memcached import check_shared_memcached
 from .middleware import check_middleware
 from .plans import check_plans, check_rows
 from .settings import check_clock, check_settings
@@ -25,6 +26,7 @@ def register_all() -> None:
     register(check_cache, Tags.caches, OURS)
     register(check_pool, Tags.caches, OURS)
     register(check_shared_cache, Tags.caches, OURS, deploy=True)
+    register(check_shared_memcached, Tags.caches, OURS, deploy=True)
     register(check_middleware, Tags.security, OURS)
     # Without the tag of databases, which `manage.py check` leaves out unless told to.
     register(check_plans, OURS)

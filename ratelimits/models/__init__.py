@@ -5,6 +5,7 @@ from __future__ import annotations
 from .choices import Algorithm, Mode, Per, StoreFailure
 from .plans import Plan, PlanLimit
 from .services import ServiceLimit
+from .store import StoreRow
 from .tenants import Tenant, TenantLimit
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "PlanLimit",
     "ServiceLimit",
     "StoreFailure",
+    "StoreRow",
     "Tenant",
     "TenantLimit",
 ]

@@ -7,8 +7,10 @@ from typing import Any
 
 from django.core.cache import InvalidCacheBackendError, caches
 from django.core.cache.backends.base import BaseCache
+from django.core.cache.backends.db import DatabaseCache
 from django.core.cache.backends.dummy import DummyCache
 from django.core.cache.backends.locmem import LocMemCache
+from django.core.cache.backends.memcached import PyMemcacheCache
 from django.core.cache.backends.redis import RedisCache
 from django.core.signals import setting_changed
 
@@ -66,10 +68,18 @@ def fitting(backend: BaseCache, alias: str, timeout: float) -> Store:
         from .redis import RedisStore
 
         return RedisStore(backend, timeout)
+    if isinstance(backend, PyMemcacheCache):
+        from .memcached import MemcachedStore
+
+        return MemcachedStore(backend, timeout)
+    if isinstance(backend, DatabaseCache):
+        from .database import DatabaseStore
+
+        return DatabaseStore(backend, timeout)
     kind = f"{type(backend).__module__}.{type(backend).__qualname__}"
     raise InvalidStore(
         f'The cache alias "{alias}" is a {kind}, on which nothing can be counted exactly. '
-        "Use a Redis backend, or LocMemCache for a single process."
+        "Use a backend of Redis, PyMemcacheCache, DatabaseCache, or LocMemCache for one process."
     )
 
 

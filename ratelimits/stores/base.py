@@ -80,6 +80,11 @@ class Store(ABC):
     Every method may raise StoreUnavailable, or StoreError for what only a bug explains.
     """
 
+    @property
+    def thread_sensitive(self) -> bool:
+        """Whether async callers must be served in the thread that Django's ORM is used in."""
+        return False
+
     @abstractmethod
     def run(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
@@ -105,12 +110,15 @@ class Store(ABC):
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
     ) -> Answer:
         """See run()."""
-        return await sync_to_async(self.run, thread_sensitive=False)(operation, group, costs, now)
+        run = sync_to_async(self.run, thread_sensitive=self.thread_sensitive)
+        return await run(operation, group, costs, now)
 
     async def aversions(self, keys: Sequence[str]) -> tuple[str, ...]:
         """See versions()."""
-        return await sync_to_async(self.versions, thread_sensitive=False)(keys)
+        versions = sync_to_async(self.versions, thread_sensitive=self.thread_sensitive)
+        return await versions(keys)
 
     async def areset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         """See reset()."""
-        await sync_to_async(self.reset, thread_sensitive=False)(group, subjects)
+        reset = sync_to_async(self.reset, thread_sensitive=self.thread_sensitive)
+        await reset(group, subjects)

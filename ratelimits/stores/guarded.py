@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from ratelimits.algorithms import Operation, State
 from ratelimits.conf import conf
-from ratelimits.exceptions import StoreError, StoreUnavailable
-from ratelimits.logs import logger
+from ratelimits.exceptions import StoreBusy, StoreError, StoreUnavailable
+from ratelimits.logs import logger, once
 
 from .base import Answer, Group, Store
 from .breaker import Breaker
@@ -29,6 +29,10 @@ class GuardedStore(Store):
         self.breaker = Breaker(self._probe)
         self.refusals = None if isinstance(store, MemoryStore) else Refusals()
         self._local: MemoryStore | None = None
+
+    @property
+    def thread_sensitive(self) -> bool:
+        return self.store.thread_sensitive
 
     def run(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
@@ -54,6 +58,8 @@ class GuardedStore(Store):
         try:
             self.breaker.check()
             answer = await self.store.arun(operation, group, costs, now)
+        except StoreBusy as error:
+            once.warning(str(error))
         except StoreUnavailable as error:
             self.breaker.trip(error)
         except StoreError as error:
@@ -100,6 +106,10 @@ class GuardedStore(Store):
         self.breaker.check()
         try:
             return ask()
+        except StoreBusy as error:
+            # One call came too late. The store is there, and the next one may be in time.
+            once.warning(str(error))
+            raise
         except StoreUnavailable as error:
             self.breaker.trip(error)
             raise

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import NamedTuple
 
-from ratelimits.algorithms import Operation, State, run
+from ratelimits.algorithms import Operation, State
 from ratelimits.clock import microseconds
 
-from .base import MOST, Answer, Group, Slot, Store
+from .base import Answer, Group, Slot, Store
+from .stateful import asked, count, stale
 
 # What is kept is used up in part; what is full need not be kept at all.
 MOST_BUCKETS = 100_000
@@ -44,33 +45,25 @@ class MemoryStore(Store):
     def run(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
     ) -> Answer:
-        asks = group.asks([min(cost, MOST) for cost in costs])
+        asks = asked(group, costs)
         with self._lock:
             at = microseconds() if now is None else now
-            stale = self._stale(group)
-            if stale:
-                return Answer(0, False, (), (), stale)
+            refused = stale(group, self._version)
+            if refused:
+                return refused
             keys = [
                 self._key(slot, ident, at)
                 for slot, ident in zip(group.slots, group.idents, strict=True)
             ]
             states = [self._stored(key, slot) for key, slot in zip(keys, group.slots, strict=True)]
-            result = run(operation, asks, states, at)
+            counted = count(operation, asks, states, at)
             if operation is not Operation.PEEK:
                 for key, slot, ask, state in zip(
-                    keys, group.slots, asks, result.states, strict=True
+                    keys, group.slots, asks, counted.states, strict=True
                 ):
                     until = ask.algorithm.expires(state, ask.terms)
                     self._buckets[key] = Bucket(slot.limit.algorithm, state, until)
-        condensed = tuple(
-            ask.algorithm.condense(state, ask.terms, ask.cost)
-            for ask, state in zip(asks, result.states, strict=True)
-        )
-        return Answer(at, result.allowed, condensed, result.fitted)
-
-    def _stale(self, group: Group) -> tuple[str, ...] | None:
-        current = tuple(self._version(key) or known for key, known in group.versions)
-        return None if current == tuple(known for _, known in group.versions) else current
+        return counted.answer
 
     def _stored(self, key: tuple[object, ...], slot: Slot) -> State | None:
         found = self._buckets.get(key)

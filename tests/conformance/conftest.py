@@ -1,9 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
+from pytest_django import DjangoDbBlocker
 
 from ratelimits.stores.base import Store
 from ratelimits.stores.redis import RedisStore
@@ -12,23 +14,52 @@ from tests.servers import RedisServer
 
 from .stores import REAL, STORES, close, make_store, redis_store
 
+# Whose counts are in bytes that the package itself packs.
+PACKED = ("memcached", "postgresql", "sqlite")
 
-def lend(name: str, start_server: Any) -> Iterator[Store]:
-    store = make_store(name, start_server)
-    yield store
-    close(store)
+
+@pytest.fixture(scope="session")
+def really_connecting(django_db_blocker: DjangoDbBlocker) -> Callable[[], Any]:
+    """A context in which stores connect to databases as they do in production."""
+
+    @contextmanager
+    def context() -> Iterator[None]:
+        with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
+            patch.setattr("ratelimits.stores.database_connections.in_tests", lambda: False)
+            yield
+
+    return context
+
+
+@pytest.fixture
+def lent(start_server: Any, really_connecting: Any) -> Iterator[Callable[[str], Store]]:
+    """Makes stores by their names, and closes them."""
+    with really_connecting(), ExitStack() as stack:
+
+        def lend(name: str) -> Store:
+            store = make_store(name, start_server)
+            stack.callback(close, store)
+            return store
+
+        yield lend
 
 
 @pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, start_server: Any) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, lent: Callable[[str], Store]) -> Store:
     """The test runs once with each store, the pure functions included."""
-    yield from lend(request.param, start_server)
+    return lent(request.param)
 
 
 @pytest.fixture(params=REAL)
-def real_store(request: pytest.FixtureRequest, start_server: Any) -> Iterator[Store]:
+def real_store(request: pytest.FixtureRequest, lent: Callable[[str], Store]) -> Store:
     """Each store that a project can have."""
-    yield from lend(request.param, start_server)
+    return lent(request.param)
+
+
+@pytest.fixture(params=PACKED)
+def packed_store(request: pytest.FixtureRequest, lent: Callable[[str], Store]) -> Store:
+    """Each store that reads the values of its callers and writes them back."""
+    return lent(request.param)
 
 
 @pytest.fixture
@@ -45,3 +76,9 @@ def memory_and_redis(start_server: Any) -> Iterator[dict[str, Store]]:
     stores = {name: make_store(name, start_server) for name in ("pure", "memory", "django-redis")}
     yield stores
     close(stores["django-redis"])
+
+
+@pytest.fixture
+def all_kinds(lent: Callable[[str], Store]) -> dict[str, Store]:
+    """One store for each way of keeping states, besides."""
+    return {name: lent(name) for name in ("pure", "memory", "django-redis", *PACKED)}

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 from collections.abc import Mapping, Sequence
 from itertools import count
+from tempfile import mkdtemp
 from typing import Any
+
+from django.core.management import call_command
+from django.db import DEFAULT_DB_ALIAS, connections
 
 from ratelimits.algorithms import Operation, State, run
 from ratelimits.counting import outcomes_of
 from ratelimits.limits import Decision, Limit
 from ratelimits.rates import Rate
 from ratelimits.stores.base import Answer, Group, Slot, Store
+from ratelimits.stores.memcached import MemcachedStore
 from ratelimits.stores.memory import MemoryStore
 from ratelimits.stores.redis import RedisStore
+from tests.servers import PostgreSQLServer
 
-STORES = ("pure", "memory", "django-redis", "django", "valkey")
+STORES = (
+    "pure", "memory", "django-redis", "django", "valkey", "memcached", "postgresql", "sqlite"
+)  # fmt: skip
 REAL = STORES[1:]
 # Generous, since a test that is not about timeouts must not fail by one.
 TIMEOUT = 10.0
@@ -25,6 +35,7 @@ DAY = 24 * HOUR
 NOON = 1_782_907_200 * SECOND
 
 _subjects = count()
+_aliases = count()
 
 
 class PureStore(Store):
@@ -74,12 +85,64 @@ def redis_store(url: str, backend: str = "django-redis", **params: Any) -> Redis
     return RedisStore(DjangoRedisCache(url, params), TIMEOUT)
 
 
+def memcached_store(
+    address: str | list[str], timeout: float = TIMEOUT, **options: Any
+) -> MemcachedStore:
+    from django.core.cache.backends.memcached import PyMemcacheCache
+
+    return MemcachedStore(PyMemcacheCache(address, {"OPTIONS": options}), timeout)
+
+
+def postgresql_store(server: PostgreSQLServer, timeout: float = TIMEOUT, **options: Any) -> Any:
+    store = database_store(server.settings(**options), timeout)
+    if not server.is_migrated():
+        call_command("migrate", database=store.own.alias, verbosity=0)
+        connections[store.own.alias].close()
+    return store
+
+
+def sqlite_store(timeout: float = TIMEOUT) -> Any:
+    folder = mkdtemp(prefix="ratelimits-sqlite-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    name = f"{folder}/project.sqlite3"
+    return database_store({"ENGINE": "django.db.backends.sqlite3", "NAME": name}, timeout)
+
+
+def database_store(settings: Mapping[str, Any], timeout: float) -> Any:
+    """A store over a database that DATABASES does not have. Ended by close()."""
+    from django.core.cache.backends.db import DatabaseCache
+
+    from ratelimits.stores.database import DatabaseStore
+    from ratelimits.stores.database_connections import OwnConnections
+
+    alias = f"counts{next(_aliases)}"
+    # With Django's defaults for what is not given.
+    entries = {DEFAULT_DB_ALIAS: {}, alias: dict(settings)}
+    connections.settings[alias] = connections.configure_settings(entries)[alias]
+    store = DatabaseStore(DatabaseCache("not this table", {}), timeout)
+    store.own = OwnConnections(alias, timeout)
+    return store
+
+
+def sql(store: Any, query: str, *parameters: Any) -> list[Any]:
+    """What the store's own connections see."""
+    with store.own.lent() as connection, connection.cursor() as cursor:
+        cursor.execute(query, parameters)
+        return list(cursor.fetchall()) if cursor.description else []
+
+
 def make_store(name: str, start_server: Any) -> Store:
     """A store by its name in STORES, with its server running."""
     if name == "pure":
         return PureStore()
     if name == "memory":
         return MemoryStore()
+    if name == "memcached":
+        return memcached_store(start_server("memcached").address)
+    if name == "sqlite":
+        return sqlite_store()
+    if name == "postgresql":
+        return postgresql_store(start_server("postgresql"))
     server = start_server("valkey" if name == "valkey" else "redis")
     return redis_store(server.url, "django" if name == "django" else "django-redis")
 
@@ -88,6 +151,12 @@ def close(store: Store) -> None:
     """End its connections, which would only be missed when the garbage is collected."""
     if isinstance(store, RedisStore):
         store.client.connection_pool.disconnect()
+    elif isinstance(store, MemcachedStore):
+        store.servers.close()
+    elif hasattr(store, "own"):
+        store.own.close()
+        connections[store.own.alias].close()
+        del connections[store.own.alias], connections.settings[store.own.alias]
 
 
 def new_subject() -> str:

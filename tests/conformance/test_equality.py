@@ -1,4 +1,4 @@
-"""The pure functions, the memory store and the script give the same answers to any history."""
+"""The pure functions and the stores of every kind give the same answers to any history."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .stores import Calls
 
 @examples(250)
 @given(history=histories())
-def test_stores_agree(history: History, memory_and_redis: dict[str, Store]) -> None:
+def test_stores_agree(history: History, all_kinds: dict[str, Store]) -> None:
     """Whether it passes, what fitted, and every number of every state, at every step."""
     clock = Clock(history.start)
-    callers = [Calls(store, *history.limits) for store in memory_and_redis.values()]
+    callers = [Calls(store, *history.limits) for store in all_kinds.values()]
     for step in history.steps:
         now = clock.step(step.later)
         for calls in callers:

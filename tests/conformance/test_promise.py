@@ -75,10 +75,10 @@ def test_of_each_algorithm(
 @examples(80)
 @given(history=histories(most=8), share=st.fractions(0, 1), tried=st.booleans())
 def test_of_several_limits(
-    history: History, share: float, tried: bool, memory_and_redis: dict[str, Store]
+    history: History, share: float, tried: bool, all_kinds: dict[str, Store]
 ) -> None:
     cost = max(1, int(min(limit.capacity for limit in history.limits) * share))
-    for store in memory_and_redis.values():
+    for store in all_kinds.values():
         keeps_its_promise(Calls(store, *history.limits), used_up(history), cost, tried)
 
 

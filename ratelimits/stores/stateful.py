@@ -1,0 +1,40 @@
+"""What the stores share that read states, count with the pure functions and write back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ratelimits.algorithms import Ask, Operation, State, run
+
+from .base import MOST, Answer, Group
+
+
+class Counted(NamedTuple):
+    """An answer, and the states to store. A peek's are not."""
+
+    answer: Answer
+    states: tuple[State, ...]
+
+
+def asked(group: Group, costs: Sequence[int]) -> tuple[Ask, ...]:
+    return group.asks([min(cost, MOST) for cost in costs])
+
+
+def stale(group: Group, current: Callable[[str], str]) -> Answer | None:
+    """The answer to a caller who knows other versions than the store's, if so."""
+    if all((current(key) or known) == known for key, known in group.versions):
+        return None
+    return Answer(0, False, (), (), tuple(current(key) or known for key, known in group.versions))
+
+
+def count(
+    operation: Operation, asks: Sequence[Ask], stored: Sequence[State | None], now: int
+) -> Counted:
+    """Do an operation on the stored states of its limits, at a time in microseconds."""
+    result = run(operation, asks, stored, now)
+    condensed = tuple(
+        ask.algorithm.condense(state, ask.terms, ask.cost)
+        for ask, state in zip(asks, result.states, strict=True)
+    )
+    return Counted(Answer(now, result.allowed, condensed, result.fitted), result.states)
