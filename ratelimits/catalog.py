@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from . import rows
 from .conf import conf
-from .exceptions import CatalogUnavailable
+from .exceptions import CatalogUnavailable, PlanUnknown
 from .keys import digest
 from .limits import Limit
 from .logs import once
@@ -157,11 +158,8 @@ class Catalog:
             ttl = min(ttl, OLD_SNAPSHOT)
         try:
             return Kept(_in_savepoint(load), version, time.monotonic() + ttl)
-        except Error as error:
-            once.error(
-                f"The limits can't be read from the database ({error}); those known from before "
-                "stay in force. Has ratelimits been migrated?"
-            )
+        except (Error, ImproperlyConfigured, PlanUnknown) as error:
+            _report(error)
             if before is None:
                 raise CatalogUnavailable(str(error)) from error
             return Kept(before.value, version, time.monotonic() + RETRY)
@@ -196,6 +194,18 @@ class Catalog:
         if caller.tenant is None:
             return (of_plans,)
         return (of_plans, (tenant_key(caller.tenant), own.version))
+
+
+def _report(error: Exception) -> None:
+    if isinstance(error, PlanUnknown):
+        message = f"A tenant's plan is not known ({error}); what is known from before stays."
+        # Of each tenant it may say something else, and is one fault even so.
+        once.error(message, topic=f"PLAN raises {type(error.__cause__).__name__}")
+    else:
+        once.error(
+            f"The limits can't be read from the database ({error}); those known from before "
+            "stay in force. Has ratelimits been migrated?"
+        )
 
 
 def plans_key() -> str:

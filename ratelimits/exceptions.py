@@ -32,6 +32,10 @@ class CatalogUnavailable(RateLimitError):
     """The limits can't be read from the database, and none are known from before."""
 
 
+class PlanUnknown(RateLimitError):
+    """The project's callable of the setting PLAN failed."""
+
+
 class RateLimited(RateLimitError):
     """Raise it with a refused decision, and the middleware answers the request with it."""
 

@@ -11,7 +11,7 @@ _MOST = 1000
 
 
 class Once:
-    """Says each message a single time in the life of the process."""
+    """Says each message a single time in the life of the process, or one of each topic."""
 
     def __init__(self) -> None:
         self._said: set[str] = set()
@@ -19,12 +19,13 @@ class Once:
     def warning(self, message: str) -> None:
         self._say(logging.WARNING, message)
 
-    def error(self, message: str) -> None:
-        self._say(logging.ERROR, message)
+    def error(self, message: str, topic: str = "") -> None:
+        self._say(logging.ERROR, message, topic)
 
-    def _say(self, level: int, message: str) -> None:
-        if message not in self._said and len(self._said) < _MOST:
-            self._said.add(message)
+    def _say(self, level: int, message: str, topic: str = "") -> None:
+        topic = topic or message
+        if topic not in self._said and len(self._said) < _MOST:
+            self._said.add(topic)
             logger.log(level, message)
 
     def forget(self) -> None:

@@ -11,6 +11,7 @@ from django.apps import apps
 from django.db import router
 
 from .conf import conf
+from .exceptions import PlanUnknown
 from .limits import Limit
 from .logs import once
 from .rates import Rate
@@ -84,8 +85,12 @@ def _tenant(key: str) -> Any:
 
 
 def _billed_plan(key: str) -> str | None:
-    ask = conf.imported("PLAN")
-    return ask(key) if ask else None
+    """The plan that PLAN names. Raises PlanUnknown, whatever goes wrong there."""
+    try:
+        ask = conf.imported("PLAN")
+        return (ask(key) or None) if ask else None
+    except Exception as error:
+        raise PlanUnknown(f"PLAN: {error!r}") from error
 
 
 def _limits(rows: Iterable[Any]) -> Iterable[Limit]:

@@ -12,6 +12,7 @@ from django.db import OperationalError, connection, transaction
 from django.test import override_settings
 
 from ratelimits import catalog
+from ratelimits import conf as conf_module
 from ratelimits.limiter import take
 from ratelimits.models import PlanLimit, Tenant
 from ratelimits.signals import plans_edited
@@ -95,6 +96,48 @@ def test_a_database_without_tables() -> None:
     empty = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
     (answers,) = run_processes(take_unmigrated, 1, settings={"DATABASES": empty})
     assert answers == [[True, 200]] * 3
+
+
+def test_no_database_at_all() -> None:
+    """A project whose only limits are in code, behind the middleware."""
+    (answers,) = run_processes(take_unmigrated, 1, settings={"DATABASES": {}})
+    assert answers == [[True, 200]] * 3
+
+
+def billing_is_down(key: str) -> str:
+    raise ConnectionError(f"no answer about {key}\nERROR forged")
+
+
+@pytest.mark.parametrize("plan", [billing_is_down, f"{__name__}.billing_is_down", "no.such.plan"])
+def test_the_last_known_limits_stay_while_the_plan_is_not_known(
+    plan: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(catalog, "RETRY", 0.0)
+    assert quotas("acme") == {"n": 10}
+    conf_now = {**conf_module._merged(), "PLAN": plan}
+    monkeypatch.setattr(conf_module, "_merged", lambda: conf_now)
+    Tenant.objects.get(key="acme").save()
+    assert [quotas("acme") for _ in range(3)] == [{"n": 10}] * 3
+    (message,) = caplog.messages
+    assert "plan is not known" in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(("failure", "status"), [("local", 200), ("allow", 200), ("deny", 503)])
+def test_nothing_known_while_the_plan_is_not_known(
+    failure: str, status: int, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.RATELIMITS = {"STORE_FAILURE": failure, "PLAN": billing_is_down}
+    decisions = [take(key) for key in ("acme", "acme", "somebody")]
+    assert {(d.status, d.outcomes) for d in decisions} == {(status, ())}
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("nothing", ["", None, False])
+def test_a_plan_that_billing_does_not_name(nothing: Any, settings: Any) -> None:
+    settings.RATELIMITS = {"PLAN": lambda key: nothing}
+    assert quotas("acme") == {"n": 10}
+    assert quotas("somebody") == {"n": 5}
 
 
 def test_a_transaction_survives_it(acme: Tenant) -> None:
