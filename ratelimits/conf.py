@@ -45,6 +45,9 @@ DEFAULTS: dict[str, Any] = {
     "STORE_TIMEOUT": 0.05,
     # While the store is away: "local" counts in the process, "allow", or "deny".
     "STORE_FAILURE": "local",
+    # How many processes share a limit that is counted locally: each has its part of it then.
+    # None: each has the whole.
+    "WORKERS": None,
     # Seconds at most that a caller who was refused is refused again without asking the store,
     # though somebody else may have raised its limit or reset it. 0: always ask.
     "LOCAL_REFUSALS": 0.25,

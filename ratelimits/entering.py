@@ -10,11 +10,10 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from .addresses import address_of
-from .algorithms import Operation
 from .bodies import field_of
 from .conf import conf
 from .effects import Effect, Flow, given
-from .flow import NOTHING, Asked, check_cost, count, of_plan
+from .flow import NOTHING, Asked, check_cost, of_plan, take_at_door
 from .keys import digest
 from .limits import Decision, Limit
 from .requests import is_preflight
@@ -47,7 +46,7 @@ def enter(rules: Sequence[Rule], request: Any) -> Flow[Decision]:
             parts.append((yield from finder(stale)))
         return _together(parts)
 
-    return (yield from count(Operation.TAKE, request, cost, find_all))
+    return (yield from take_at_door(request, cost, find_all))
 
 
 def _together(parts: Sequence[Asked]) -> Asked:

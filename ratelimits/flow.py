@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,7 +11,6 @@ from asgiref.sync import sync_to_async
 
 from .algorithms import Operation
 from .catalog import Caller, Catalog, own_subject
-from .clock import microseconds
 from .conf import conf
 from .counting import decide
 from .edits import catalog
@@ -21,8 +20,9 @@ from .limits import Decision
 from .logs import logger
 from .requests import Counted as Ledger
 from .requests import counted, plain
+from .returning import all_anew, ask, nothing_taken
 from .stores import get_store
-from .stores.base import Answer, Group, Store
+from .stores.base import Group, Store
 from .who import Counted, Who, aat_address, acaller_of, at_address, caller_of, check_who
 
 # How often a caller whose limits are being edited reads them anew before it takes.
@@ -56,7 +56,18 @@ def at_door(request: Any, is_spared: Callable[[Any], bool]) -> Flow[Decision]:
         asked = yield from find(stale)
         return NOTHING if asked.group.slots and is_spared(request) else asked
 
-    return (yield from count(Operation.TAKE, request, 1, find_unless_spared))
+    return (yield from take_at_door(request, 1, find_unless_spared))
+
+
+def at_view(request: Any, scope: str = "", cost: int = 1) -> Flow[Decision]:
+    """Take from a request's plan at a door: if it refuses, the request has taken nothing."""
+    caller = Effect(caller_of, acaller_of, (request,))
+    return (yield from take_at_door(request, cost, of_plan(caller, scope, cost)))
+
+
+def take_at_door(request: Any, cost: int, find: Find) -> Flow[Decision]:
+    """Take what is asked at a door. If it refuses, earlier doors give back what they took."""
+    return (yield from count(Operation.TAKE, request, cost, find, is_door=True))
 
 
 def of_plan(caller: Effect, scope: str, cost: int) -> Find:
@@ -90,7 +101,9 @@ def limits_of(kept: Catalog, caller: Caller, scope: str | None) -> Flow[Group]:
     return group
 
 
-def count(operation: Operation, who: Who, cost: int, find: Find) -> Flow[Decision]:
+def count(
+    operation: Operation, who: Who, cost: int, find: Find, is_door: bool = False
+) -> Flow[Decision]:
     """One operation on what is asked, all or nothing. `cost` is that of the request as a whole."""
     check_cost(cost)
     check_who(who)
@@ -99,10 +112,12 @@ def count(operation: Operation, who: Who, cost: int, find: Find) -> Flow[Decisio
     decision = Decision((), cost)
     if store is not None:
         try:
-            decision = yield from _counted(operation, store, ledger, cost, find)
+            decision = yield from _counted(operation, store, ledger, cost, find, is_door)
         except CatalogUnavailable:
             denied = conf.STORE_FAILURE == "deny"
             decision = Decision((), cost, unavailable=denied, spread=random.random())
+        if ledger is not None and is_door and not decision.allowed:
+            decision = yield from nothing_taken(store, ledger, decision)
     if ledger is not None and operation is not Operation.PEEK:
         # Also if nothing applies today: views rely on it.
         plain(who).ratelimit = ledger.everything(decision)  # type: ignore[attr-defined]
@@ -110,7 +125,12 @@ def count(operation: Operation, who: Who, cost: int, find: Find) -> Flow[Decisio
 
 
 def _counted(
-    operation: Operation, store: Store, ledger: Ledger | None, cost: int, find: Find
+    operation: Operation,
+    store: Store,
+    ledger: Ledger | None,
+    cost: int,
+    find: Find,
+    is_door: bool,
 ) -> Flow[Decision]:
     takes = operation is Operation.TAKE
     stale = None
@@ -125,48 +145,30 @@ def _counted(
             return ledger.of(group, cost)
         # Somebody edits faster than this reads: what was read last is as good as any.
         asked = replace(group, versions=()) if attempt == TRIES - 1 else group
-        answer = yield _ask(store, operation, asked, missing)
+        answer = yield ask(store, operation, asked, missing)
         stale = answer.stale
         if stale is None:
             break
     if ledger and takes and not answer.allowed and not answer.unavailable:
-        answer, missing = yield from _all_anew(store, ledger, group, costs, missing, answer)
+        answer, missing = yield from all_anew(store, ledger, group, costs, missing, answer)
     decision = decide(operation, group, missing, cost, answer)
     if ledger and operation is not Operation.PEEK:
-        _enter(ledger, operation, group, missing, decision)
+        _enter(ledger, operation, group, missing, decision, is_door)
     _report(decision)
     return decision
 
 
-def _ask(store: Store, operation: Operation, group: Group, costs: Sequence[int]) -> Effect:
-    now = microseconds() if conf.CLOCK == "process" else None
-    return Effect(store.run, store.arun, (operation, group, costs, now))
-
-
-def _all_anew(
-    store: Store, ledger: Ledger, group: Group, costs: list[int], missing: list[int], answer: Answer
-) -> Flow[tuple[Answer, list[int]]]:
-    """Refused what a raised cost adds: give the rest back too, and ask for the whole.
-
-    Or else a refused request would have taken something, and after the wait that it is told
-    it would take that again, and lack as much as before.
-    """
-    before = ledger.raised(group, costs)
-    if not any(before):
-        return answer, missing
-    unversioned = replace(group, versions=())
-    yield _ask(store, Operation.REFUND, unversioned, before)
-    ledger.took(group, [-had for had in before])
-    missing = ledger.missing(group, costs)
-    return (yield _ask(store, Operation.TAKE, unversioned, missing)), missing
-
-
 def _enter(
-    ledger: Ledger, operation: Operation, group: Group, costs: list[int], decision: Decision
+    ledger: Ledger,
+    operation: Operation,
+    group: Group,
+    costs: list[int],
+    decision: Decision,
+    is_door: bool,
 ) -> None:
     """What a request took and saw, for the other doors that it passes."""
     if operation is Operation.TAKE and decision.allowed:
-        ledger.took(group, costs)
+        ledger.took(group, costs, is_door)
     elif operation is Operation.REFUND:
         ledger.took(group, [-cost for cost in costs])
     ledger.saw(group, decision)

@@ -14,8 +14,7 @@ from django.urls import Resolver404, resolve
 from .conf import conf
 from .effects import adrive, drive
 from .exceptions import RateLimited
-from .flow import at_door
-from .limiter import atake, take
+from .flow import at_door, at_view
 from .limits import Decision
 from .publishing.responses import publish, refusal
 from .requests import decision_of
@@ -63,7 +62,7 @@ class RateLimitMiddleware:
     ) -> HttpResponse | None:
         if not _is_protected(request, view):
             return None
-        decision = take(request)
+        decision = drive(at_view(request))
         return None if decision.allowed else refusal(request, decision)
 
     async def _aprocess_view(
@@ -71,7 +70,7 @@ class RateLimitMiddleware:
     ) -> HttpResponse | None:
         if not _is_protected(request, view):
             return None
-        decision = await atake(request)
+        decision = await adrive(at_view(request))
         if decision.allowed:
             return None
         return await sync_to_async(refusal, thread_sensitive=True)(request, decision)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.http import HttpRequest
@@ -14,11 +14,13 @@ from .stores.base import Group, Slot
 class Counted:
     """What one request has taken so far, so that the same limit is counted once."""
 
-    __slots__ = ("costs", "outcomes")
+    __slots__ = ("at_doors", "costs", "outcomes")
 
     def __init__(self) -> None:
         self.costs: dict[tuple[str, str], int] = {}
         self.outcomes: dict[tuple[str, str], Outcome] = {}
+        # What of the costs doors took, and from where. Not what shadow limits took.
+        self.at_doors: dict[tuple[str, str], tuple[Slot, int]] = {}
 
     def missing(self, group: Group, costs: list[int]) -> list[int]:
         """What is still to be taken of each limit, for the request to have cost so much."""
@@ -30,21 +32,51 @@ class Counted:
         ]
 
     def raised(self, group: Group, costs: Sequence[int]) -> list[int]:
-        """What was taken of those limits that are now asked for more."""
-        before = [self.costs.get(_name(slot), 0) for slot in group.slots]
+        """What was taken of those limits that are now asked for more.
+
+        One in shadow takes what is left, so that it is not known how much it took.
+        """
+        before = [
+            0 if slot.limit.is_shadow else self.costs.get(_name(slot), 0) for slot in group.slots
+        ]
         return [had if had < cost else 0 for had, cost in zip(before, costs, strict=True)]
 
-    def took(self, group: Group, costs: Sequence[int]) -> None:
+    def took(self, group: Group, costs: Sequence[int], is_door: bool = False) -> None:
         """Remember what was taken, or with a cost below 0 given back."""
         for slot, cost in zip(group.slots, costs, strict=True):
             name = _name(slot)
-            self.costs[name] = max(0, self.costs.get(name, 0) + cost)
+            total = self.costs[name] = max(0, self.costs.get(name, 0) + cost)
+            _, before = self.at_doors.get(name, (slot, 0))
+            by_doors = min(before + cost if is_door else before, total)
+            if not slot.limit.is_shadow:
+                self.at_doors[name] = (slot, by_doors)
+
+    def by_doors(self) -> tuple[Group, list[int]]:
+        """What doors took and nobody has given back."""
+        taken = [(slot, cost) for slot, cost in self.at_doors.values() if cost]
+        return Group(tuple(slot for slot, _ in taken)), [cost for _, cost in taken]
+
+    def keep(self) -> None:
+        """A view has run: whatever is refused later, what doors took was not for nothing."""
+        self.at_doors.clear()
 
     def saw(self, group: Group, decision: Decision) -> None:
         """Remember what there is to publish."""
         names = {id(slot.limit): _name(slot) for slot in group.slots}
         for outcome in decision.outcomes:
             self.outcomes[names[id(outcome.limit)]] = outcome
+
+    def update(self, newer: Iterable[tuple[Slot, Outcome]]) -> dict[int, Outcome]:
+        """Remember what is left by now; gives it by the id() of what was told before.
+
+        A refusal stays one.
+        """
+        before = self.outcomes.copy()
+        for slot, outcome in newer:
+            name = _name(slot)
+            if name not in before or before[name].allowed:
+                self.outcomes[name] = outcome
+        return {id(told): self.outcomes[name] for name, told in before.items()}
 
     def of(self, group: Group, cost: int) -> Decision:
         """The decision on limits of which as much was taken before."""

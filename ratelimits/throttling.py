@@ -9,7 +9,8 @@ from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from .limiter import take
+from .effects import drive
+from .flow import at_view
 from .limits import Decision
 from .publishing.problems import problem_of
 from .publishing.responses import publish
@@ -57,7 +58,7 @@ class PlanRateThrottle(BaseThrottle):
         if said(view, request, "ratelimits_exempt") or is_spared(request):
             return True
         scope, cost = self.get_scope(request, view), self.get_cost(request, view)
-        self.decision = take(request, scope=scope, cost=cost)
+        self.decision = drive(at_view(request, scope, cost))
         _publish_at_end(view)
         if not self.decision.allowed:
             _refuse(view, self.decision)

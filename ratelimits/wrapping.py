@@ -14,7 +14,7 @@ from .effects import adrive, drive
 from .entering import enter
 from .naming import name_of
 from .publishing.responses import publish, refusal
-from .requests import decision_of, publishes_elsewhere
+from .requests import counted, decision_of, publishes_elsewhere
 from .rules import Rule
 from .views import is_spared
 
@@ -116,6 +116,7 @@ async def _response(made: Any) -> Any:
 
 
 def _published(request: Any, response: Any) -> Any:
+    counted(request).keep()
     decision = decision_of(request)
     if decision is not None and not publishes_elsewhere(request) and hasattr(response, "headers"):
         publish(response, decision)

@@ -37,6 +37,7 @@ def test_a_lone_fixed_window(admin_client: Client, plan: Plan) -> None:
     fixed = {"name": "hourly", "rate": "1000/h", "algorithm": "fixed_window"}
     (warning,) = saved_warnings(admin_client, fixed)
     assert "hourly" in warning and "2,000" in warning
+    assert "only a sliding log holds its quota in any window" in warning
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ OTHERS: dict[str, Any] = {
     "KEY_SECRET": "secret",
     "STORE_TIMEOUT": 1,
     "LOCAL_REFUSALS": 1,
+    "WORKERS": 2,
     "STORE_FAILURE": "deny",
     "CATALOG_TTL": 5,
     "CLOCK": "process",

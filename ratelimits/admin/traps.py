@@ -50,7 +50,9 @@ def _edges(own: Sequence[Limit], together: Sequence[Limit]) -> Iterator[str]:
             yield _(
                 "“%(name)s” is a fixed window, and no shorter bucket stands beside it: around "
                 "the edge between two windows twice its quota (%(twice)s) can pass at once. "
-                "Add a token bucket with a shorter period, or choose a sliding counter."
+                "Add a token bucket with a shorter period. A sliding counter has no such edge, but "
+                "in the worst window it lets nearly as much pass; only a sliding log holds its "
+                "quota in any window."
             ) % {"name": limit.name, "twice": number_format(2 * limit.quota, force_grouping=True)}
 
 

@@ -52,6 +52,14 @@ def whole(least: int, most: int | None = None) -> Rule:
     return rule
 
 
+def workers(name: str, value: Any) -> Iterator[CheckMessage]:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        hint = f'Write for example: "{name}": 4, or None'
+        yield wrong(
+            name, f"must be a whole number of 1 or more, or None, not {shown(value)}.", hint
+        )
+
+
 def seconds(most: int, or_none: bool = False) -> Rule:
     span = f"{'of 0 or more' if or_none else 'above 0'}, {most} at most"
 
@@ -134,6 +142,7 @@ RULES: dict[str, Rule] = {
     "KEY_SECRET": secret,
     "STORE_TIMEOUT": seconds(10),
     "STORE_FAILURE": choice("local", "allow", "deny"),
+    "WORKERS": workers,
     "LOCAL_REFUSALS": seconds(60, or_none=True),
     "CATALOG_TTL": seconds(86400),
     "CLOCK": choice("store", "process"),

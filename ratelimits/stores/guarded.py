@@ -14,6 +14,7 @@ from .base import Answer, Group, Store
 from .breaker import Breaker
 from .memory import MemoryStore
 from .refusals import Refusals, monotonic
+from .sharing import share_of
 
 T = TypeVar("T")
 
@@ -135,7 +136,7 @@ class GuardedStore(Store):
         fitted = [True] * len(ways)
         if self._local is None:
             self._local = MemoryStore()
-        counted = Group(tuple(group.slots[place] for place in places))
+        counted = Group(tuple(share_of(group.slots[place], conf.WORKERS) for place in places))
         answer = self._local.run(operation, counted, [costs[place] for place in places], now)
         for place, state, fits in zip(places, answer.states, answer.fitted, strict=True):
             states[place], fitted[place] = state, fits
