@@ -22,6 +22,9 @@ from .values import SECOND, ValueStore, Write
 
 # The longest pause, in seconds, after others were faster.
 PAUSE = 0.001
+# memcached's clock stands still while the server is paused, and then jumps: an item that was
+# stored right before would be gone at once, and all of its caller's buckets full.
+CATCH_UP = 10
 # From here on memcached takes a number of seconds for a date.
 A_MONTH = 30 * 86400
 
@@ -108,7 +111,7 @@ class MemcachedStore(ValueStore):
         return answer
 
     def _swap(self, write: Write, item: Item | None) -> bool:
-        seconds = expiry(ceil_div(write.lifetime, SECOND))
+        seconds = expiry(ceil_div(write.lifetime, SECOND) + CATCH_UP)
         if item is None:
             return self.servers.add(write.key, write.value, seconds)
         return self.servers.cas(write.key, write.value, item.token, seconds)

@@ -15,7 +15,7 @@ from ratelimits.exceptions import StoreBusy, StoreError, StoreUnavailable
 from ratelimits.stores.base import Group, Slot
 from ratelimits.stores.entries import Entry, packed
 from ratelimits.stores.guarded import GuardedStore
-from ratelimits.stores.memcached import MemcachedStore
+from ratelimits.stores.memcached import CATCH_UP, MemcachedStore
 from tests.processes import run_processes
 from tests.servers import MemcachedServer
 
@@ -97,14 +97,31 @@ def test_an_item_lives_until_its_buckets_are_full(
     calls = Calls(memcached, limit(rate, **options))
     calls.take(at=None)
     slack = 60 * 86400 if "counter" in str(options) else 0
-    assert needed - slack <= seconds_left(memcached, calls) <= needed + 2
+    assert needed - slack <= seconds_left(memcached, calls) <= needed + 2 + CATCH_UP
+
+
+def test_a_paused_server_forgets_nobody(
+    memcached_server: MemcachedServer, memcached: MemcachedStore
+) -> None:
+    """Its clock stood still meanwhile, and jumps when it goes on."""
+    for _ in range(3):
+        calls = Calls(memcached, limit("10/s"))
+        # With a connection that is open already, since who opens one sets the clock going.
+        calls.peek()
+        memcached_server.stop()
+        time.sleep(1.5)
+        memcached_server.cont()
+        assert calls.take(10, at=None).allowed
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:
+            assert not calls.take(9, at=None).allowed
 
 
 def test_other_limits_of_a_caller_keep_their_time(memcached: MemcachedStore) -> None:
     calls = Calls(memcached, limit("10/d", "slow"))
     calls.take(10, at=None)
     Calls(memcached, limit("10/m", "fast"), subject=calls.subject).take(at=None)
-    assert 86400 <= seconds_left(memcached, calls) <= 86400 + 12
+    assert 86400 <= seconds_left(memcached, calls) <= 86400 + 12 + CATCH_UP
     assert not calls.take(at=None).allowed
 
 
