@@ -16,7 +16,7 @@ REDIS = redis_caches("redis://127.0.0.1:6379/0")
 
 
 def messages(
-    *, deploy: bool = False, databases: Sequence[str] | None = (), **settings: Any
+    *, deploy: bool = False, databases: Sequence[str] = (), **settings: Any
 ) -> list[CheckMessage]:
     """What our checks say of a good project with other settings."""
     good = {"CACHES": REDIS, "RATELIMITS": {}, "MIDDLEWARE": [OURS, *MIDDLEWARE], "DEBUG": False}

@@ -407,11 +407,24 @@ def test_the_command_runs_with_an_empty_database(options: list[str]) -> None:
     assert "ratelimits.W03" not in done.stderr
 
 
-def test_the_command_that_checks_looks_for_plans(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["check"], ["W030"]),
+        (["check", "--deploy"], ["W030"]),
+        # Django asks the checks of databases then.
+        (["check", "--database", "default"], []),
+        (["check", "--tag=ratelimits"], []),
+        (["migrate"], []),
+        ([], []),
+    ],
+)
+def test_the_command_that_checks_looks_for_plans(
+    words: list[str], expected: list[str], monkeypatch: pytest.MonkeyPatch, db: None
+) -> None:
     """Without being told to check databases, unlike other commands."""
-    assert ids(databases=None) == []
-    monkeypatch.setattr("sys.argv", ["manage.py", "check"])
-    assert ids(databases=None) == ["W030"]
+    monkeypatch.setattr("sys.argv", ["manage.py", *words])
+    assert ids() == expected
 
 
 def test_errors_stop_commands_unless_silenced() -> None:

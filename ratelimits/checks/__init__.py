@@ -11,7 +11,7 @@ from django.core.checks import Tags, register
 from .caches import check_cache
 from .memcached import check_shared_memcached
 from .middleware import check_middleware
-from .plans import check_plans, check_rows
+from .plans import check_plans, check_rows, check_unasked
 from .settings import check_clock, check_settings
 from .sharing import check_pool, check_shared_cache
 
@@ -28,6 +28,6 @@ def register_all() -> None:
     register(check_shared_cache, Tags.caches, OURS, deploy=True)
     register(check_shared_memcached, Tags.caches, OURS, deploy=True)
     register(check_middleware, Tags.security, OURS)
-    # Without the tag of databases, which `manage.py check` leaves out unless told to.
-    register(check_plans, OURS)
-    register(check_rows, OURS)
+    register(check_plans, Tags.database, OURS)
+    register(check_rows, Tags.database, OURS)
+    register(check_unasked, OURS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -38,12 +38,13 @@ def is_test_run() -> bool:
     return sys.argv[1:2] == ["test"]
 
 
-def is_asked_of(alias: str, databases: Sequence[str] | None) -> bool:
-    """Whether a database may be read: by the command that checks, or where it was named.
+def is_plain_check() -> bool:
+    """Whether `manage.py check` was called without saying what to check.
 
     Other commands run the checks too, and should not wait for a database.
     """
-    return sys.argv[1:2] == ["check"] if databases is None else alias in databases
+    chosen = ("-t", "--tag", "--database")
+    return sys.argv[1:2] == ["check"] and not any(word.startswith(chosen) for word in sys.argv)
 
 
 def meant(value: object, known: Iterable[str]) -> str | None:

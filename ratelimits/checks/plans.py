@@ -10,7 +10,7 @@ from django.db import Error, transaction
 
 from ratelimits import rows
 
-from .base import is_asked_of, is_on, is_test_run
+from .base import is_on, is_plain_check, is_test_run
 
 LIMITS = ("PlanLimit", "TenantLimit", "ServiceLimit")
 
@@ -18,7 +18,7 @@ LIMITS = ("PlanLimit", "TenantLimit", "ServiceLimit")
 def check_plans(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     alias = rows.write_alias()
     # The database of a test run is empty, as it should be.
-    if not is_on() or is_test_run() or not is_asked_of(alias, databases):
+    if not is_on() or is_test_run() or alias not in (databases or ()):
         return []
     plans = _defaults(alias)
     if plans is None or any(plans):
@@ -42,10 +42,18 @@ def check_plans(*, databases: Sequence[str] | None = None, **kwargs: Any) -> lis
     ]
 
 
+def check_unasked(**kwargs: Any) -> list[CheckMessage]:
+    """Both of the others, in the command that checks: Django leaves databases out there."""
+    if not is_on() or not is_plain_check():
+        return []
+    databases = [rows.write_alias()]
+    return [*check_plans(databases=databases), *check_rows(databases=databases)]
+
+
 def check_rows(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Rows that were written past the form and mean nothing: requests are counted without them."""
     alias = rows.write_alias()
-    if not is_on() or not is_asked_of(alias, databases):
+    if not is_on() or alias not in (databases or ()):
         return []
     try:
         with transaction.atomic(using=alias):
