@@ -59,15 +59,10 @@ class GuardedStore(Store):
         try:
             self.breaker.check()
             answer = await self.store.arun(operation, group, costs, now)
-        except StoreBusy as error:
-            once.warning(str(error))
-        except StoreUnavailable as error:
-            self.breaker.trip(error)
-        except StoreError as error:
-            logger.error("%s", error)
-        else:
-            return self._learnt(operation, group, costs, now, answer, sent)
-        return self._without(operation, group, costs, now)
+        except (StoreUnavailable, StoreError) as error:
+            self._hear(error)
+            return self._without(operation, group, costs, now)
+        return self._learnt(operation, group, costs, now, answer, sent)
 
     def _known(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None
@@ -107,16 +102,19 @@ class GuardedStore(Store):
         self.breaker.check()
         try:
             return ask()
-        except StoreBusy as error:
+        except (StoreUnavailable, StoreError) as error:
+            self._hear(error)
+            raise
+
+    def _hear(self, error: StoreUnavailable | StoreError) -> None:
+        """What a fault means for the calls that follow."""
+        if isinstance(error, StoreBusy):
             # One call came too late. The store is there, and the next one may be in time.
             once.warning(str(error))
-            raise
-        except StoreUnavailable as error:
+        elif isinstance(error, StoreUnavailable):
             self.breaker.trip(error)
-            raise
-        except StoreError as error:
+        else:
             logger.error("%s", error)
-            raise
 
     def _probe(self) -> None:
         self.store.versions(["probe"])
