@@ -48,6 +48,16 @@ def browser(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
     chromium.delete_all_cookies()
 
 
+@pytest.fixture(scope="session")
+def live_server(django_db_setup: None, live_server: Any) -> Any:
+    """pytest-django's, started when the tests' database is there.
+
+    If it starts before, its threads all use one connection to the database in memory that the
+    settings name, and now and then that ends in a crash.
+    """
+    return live_server
+
+
 @pytest.fixture
 def site(live_server: Any, settings: Any) -> str:
     """The address of a running site, with pages under a strict Content-Security-Policy."""

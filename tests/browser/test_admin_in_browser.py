@@ -10,13 +10,15 @@ from urllib.request import urlopen
 import pytest
 from django.contrib.auth import get_user_model
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.wait import WebDriverWait
 
 from ratelimits.models import Plan, PlanLimit, Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+ARRIVED = "return !window.before && document.readyState === 'complete'"
 
 
 @pytest.fixture
@@ -39,9 +41,11 @@ def free() -> Plan:
 
 def submit(browser: webdriver.Chrome, button: str) -> None:
     """Press a button, and wait for the page that follows."""
-    before = browser.find_element(By.TAG_NAME, "html")
+    browser.execute_script("window.before = true")
     browser.find_element(By.CSS_SELECTOR, button).click()
-    WebDriverWait(browser, 20).until(staleness_of(before))
+    # While one page goes and the next one comes, the driver may fail at any question.
+    waiting = WebDriverWait(browser, 20, ignored_exceptions=[WebDriverException])
+    waiting.until(lambda _: browser.execute_script(ARRIVED))
 
 
 def retype(browser: webdriver.Chrome, name: str, text: str) -> None:
