@@ -35,6 +35,8 @@ AnyServer = TypeVar("AnyServer", bound=Server)
 StartServer = Callable[[str], Any]
 
 NO_SKIPS = os.environ.get("RATELIMITS_NO_SKIPS") == "1"
+LONG = os.environ.get("RATELIMITS_LONG") == "1"
+left_out = pytest.StashKey[int]()
 SERVERS: dict[str, tuple[type[Server], Callable[[], str | None]]] = {
     "redis": (RedisServer, lambda: shutil.which("redis-server")),
     "valkey": (ValkeyServer, find_valkey),
@@ -111,7 +113,7 @@ def _fresh() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out, rather than skip, what cannot exist on an older Python or Django."""
+    """Leave out, rather than skip, what can't exist on an older Python or Django; and the long."""
     present = {"min_python": sys.version_info[:2], "min_django": django.VERSION[:2]}
     too_new = [
         item
@@ -120,12 +122,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             mark.args > present[mark.name] for mark in item.iter_markers() if mark.name in present
         )
     ]
-    if too_new:
-        config.hook.pytest_deselected(items=too_new)
-        items[:] = [item for item in items if item not in too_new]
+    long = [item for item in items if not LONG and item.get_closest_marker("long")]
+    config.stash[left_out] = len(long)
+    if too_new or long:
+        unwanted = {*too_new, *long}
+        config.hook.pytest_deselected(items=list(unwanted))
+        items[:] = [item for item in items if item not in unwanted]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    long = terminalreporter.config.stash.get(left_out, 0)
+    if long:
+        terminalreporter.section(f"{long} tests that take minutes were left out")
+        terminalreporter.line("RATELIMITS_LONG=1 pytest runs them too.")
     skipped = len(terminalreporter.stats.get("skipped", []))
     if NO_SKIPS and skipped:
         terminalreporter.section("skipped tests are failures here (RATELIMITS_NO_SKIPS)", red=True)
