@@ -133,7 +133,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     long = terminalreporter.config.stash.get(left_out, 0)
     if long:
-        terminalreporter.section(f"{long} tests that take minutes were left out")
+        terminalreporter.section(f"{long} tests that take long were left out")
         terminalreporter.line("RATELIMITS_LONG=1 pytest runs them too.")
     skipped = len(terminalreporter.stats.get("skipped", []))
     if NO_SKIPS and skipped:

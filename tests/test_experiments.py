@@ -33,6 +33,7 @@ def rows_of(name: str) -> list[list[Row]]:
     return [table["rows"] for table in json.loads(finished.stdout)[name]]
 
 
+@pytest.mark.long
 def test_units() -> None:
     ((seconds, date, epoch, milliseconds),) = rows_of("units")
     for row in (seconds, date, epoch, milliseconds):
@@ -59,6 +60,7 @@ def test_burst() -> None:
     }
 
 
+@pytest.mark.long
 def test_memory() -> None:
     ((bucket, log),) = rows_of("memory")
     assert bucket["callers"] == log["callers"] == 10_000
@@ -66,6 +68,7 @@ def test_memory() -> None:
     assert 20 < log["times a bucket"] < 100
 
 
+@pytest.mark.long
 def test_neighbour() -> None:
     (rows,) = rows_of("neighbour")
     shared, own = rows[:3], rows[3:]
@@ -77,6 +80,7 @@ def test_neighbour() -> None:
         assert row["passed"] == row["sent"]
 
 
+@pytest.mark.long
 def test_obey() -> None:
     (rows,) = rows_of("obey")
     blind, obedient, proactive = rows
