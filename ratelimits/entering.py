@@ -16,7 +16,7 @@ from .effects import Effect, Flow, given
 from .flow import NOTHING, Asked, check_cost, of_plan, take_at_door
 from .keys import digest
 from .limits import Decision, Limit
-from .requests import is_preflight
+from .requests import is_preflight, name_of
 from .rules import PLAN, Rule, rate_of
 from .stores.base import Group, Slot
 from .tenants import by_user, is_exempt, tenant_of
@@ -52,15 +52,21 @@ def enter(rules: Sequence[Rule], request: Any) -> Flow[Decision]:
 def _together(parts: Sequence[Asked]) -> Asked:
     if len(parts) == 1:
         return parts[0]
-    versions = {key: version for group, _ in parts for key, version in group.versions}
-    slots: dict[tuple[str, str], tuple[Slot, int]] = {}
-    for group, costs in parts:
-        for slot, cost in zip(group.slots, costs, strict=True):
-            name = (slot.subject, slot.limit.ident or slot.limit.name)
-            slots[name] = (slot, max(cost, slots[name][1] if name in slots else 0))
-    chosen = list(slots.values())
-    group = Group(tuple(slot for slot, _ in chosen), tuple(versions.items()))
-    return Asked(group, [cost for _, cost in chosen])
+    costs: dict[tuple[str, str], int] = {}
+    for group, own in parts:
+        for slot, cost in zip(group.slots, own, strict=True):
+            name = name_of(slot)
+            costs[name] = max(cost, costs.get(name, 0))
+    joined = _joined(tuple(group for group, _ in parts))
+    return Asked(joined, [costs[name_of(slot)] for slot in joined.slots])
+
+
+# The same one again, like _group().
+@lru_cache(maxsize=4096)
+def _joined(groups: tuple[Group, ...]) -> Group:
+    versions = {key: version for group in groups for key, version in group.versions}
+    slots = {name_of(slot): slot for group in groups for slot in group.slots}
+    return Group(tuple(slots.values()), tuple(versions.items()))
 
 
 def _may_wait(rule: Rule) -> bool:

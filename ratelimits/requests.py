@@ -27,7 +27,7 @@ class Counted:
         if not self.costs:
             return costs
         return [
-            max(0, cost - self.costs.get(_name(slot), 0))
+            max(0, cost - self.costs.get(name_of(slot), 0))
             for slot, cost in zip(group.slots, costs, strict=True)
         ]
 
@@ -37,14 +37,14 @@ class Counted:
         One in shadow takes what is left, so that it is not known how much it took.
         """
         before = [
-            0 if slot.limit.is_shadow else self.costs.get(_name(slot), 0) for slot in group.slots
+            0 if slot.limit.is_shadow else self.costs.get(name_of(slot), 0) for slot in group.slots
         ]
         return [had if had < cost else 0 for had, cost in zip(before, costs, strict=True)]
 
     def took(self, group: Group, costs: Sequence[int], is_door: bool = False) -> None:
         """Remember what was taken, or with a cost below 0 given back."""
         for slot, cost in zip(group.slots, costs, strict=True):
-            name = _name(slot)
+            name = name_of(slot)
             total = self.costs[name] = max(0, self.costs.get(name, 0) + cost)
             _, before = self.at_doors.get(name, (slot, 0))
             by_doors = min(before + cost if is_door else before, total)
@@ -62,7 +62,7 @@ class Counted:
 
     def saw(self, group: Group, decision: Decision) -> None:
         """Remember what there is to publish."""
-        names = {id(slot.limit): _name(slot) for slot in group.slots}
+        names = {id(slot.limit): name_of(slot) for slot in group.slots}
         for outcome in decision.outcomes:
             self.outcomes[names[id(outcome.limit)]] = outcome
 
@@ -73,14 +73,14 @@ class Counted:
         """
         before = self.outcomes.copy()
         for slot, outcome in newer:
-            name = _name(slot)
+            name = name_of(slot)
             if name not in before or before[name].allowed:
                 self.outcomes[name] = outcome
         return {id(told): self.outcomes[name] for name, told in before.items()}
 
     def of(self, group: Group, cost: int) -> Decision:
         """The decision on limits of which as much was taken before."""
-        names = map(_name, group.slots)
+        names = map(name_of, group.slots)
         return Decision(tuple(self.outcomes[name] for name in names if name in self.outcomes), cost)
 
     def everything(self, last: Decision) -> Decision:
@@ -90,7 +90,8 @@ class Counted:
         return Decision(tuple(self.outcomes.values()), last.cost, last.unavailable, last.spread)
 
 
-def _name(slot: Slot) -> tuple[str, str]:
+def name_of(slot: Slot) -> tuple[str, str]:
+    """What tells the buckets of one request apart."""
     return slot.subject, slot.limit.ident or slot.limit.name
 
 

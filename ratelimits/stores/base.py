@@ -25,9 +25,9 @@ class Slot(NamedTuple):
     subject: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Group:
-    """The limits of one take, prepared once and used for many.
+    """The limits of one take, prepared once and used for many; each is only equal to itself.
 
     `versions` are the keys and the caller's values of what the limits were read from; a
     value of "" is one that nobody has set yet. `own` tells that the tenant has limits of its own.
