@@ -63,7 +63,8 @@ class Answer(NamedTuple):
 
     `states` are condensed for `Algorithm.read`; None for a limit that could not be counted
     and was let pass. `stale` holds the current versions if the caller's differ; then nothing
-    was done and the rest is empty. `unavailable` is a refusal because the store is away.
+    was done and the rest is empty. `unavailable` is a refusal because the store is away. `local`
+    is an answer of this process itself: by what it knows, or while the store is away.
     """
 
     now: int
@@ -72,6 +73,7 @@ class Answer(NamedTuple):
     fitted: tuple[bool, ...]
     stale: tuple[str, ...] | None = None
     unavailable: bool = False
+    local: bool = False
 
 
 class Store(ABC):

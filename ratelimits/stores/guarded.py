@@ -46,6 +46,8 @@ class GuardedStore(Store):
             answer = self._asked(lambda: self.store.run(operation, group, costs, now))
         except (StoreUnavailable, StoreError):
             return self._without(operation, group, costs, now)
+        finally:
+            self._counted(operation, group)
         return self._learnt(operation, group, costs, now, answer, sent)
 
     async def arun(
@@ -62,6 +64,8 @@ class GuardedStore(Store):
         except (StoreUnavailable, StoreError) as error:
             self._hear(error)
             return self._without(operation, group, costs, now)
+        finally:
+            self._counted(operation, group)
         return self._learnt(operation, group, costs, now, answer, sent)
 
     def _known(
@@ -71,6 +75,10 @@ class GuardedStore(Store):
         if self.refusals is None or now is not None:
             return None
         return self.refusals.known(operation, group, costs)
+
+    def _counted(self, operation: Operation, group: Group) -> None:
+        if self.refusals is not None:
+            self.refusals.counted(operation, group)
 
     def _learnt(
         self,
@@ -94,9 +102,11 @@ class GuardedStore(Store):
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         if self._local is not None:
             self._local.reset(group, subjects)
-        if self.refusals is not None:
-            self.refusals.forget()
-        self._asked(lambda: self.store.reset(group, subjects))
+        try:
+            self._asked(lambda: self.store.reset(group, subjects))
+        finally:
+            if self.refusals is not None:
+                self.refusals.returned({*subjects, *(slot.subject for slot in group.slots)})
 
     def _asked(self, ask: Callable[[], T]) -> T:
         self.breaker.check()
@@ -128,7 +138,7 @@ class GuardedStore(Store):
         ways = [slot.limit.on_store_failure or conf.STORE_FAILURE for slot in group.slots]
         firm = [not slot.limit.is_shadow for slot in group.slots]
         if any(way == "deny" and holds for way, holds in zip(ways, firm, strict=True)):
-            return Answer(0, False, (), (), unavailable=True)
+            return Answer(0, False, (), (), unavailable=True, local=True)
         places = [place for place, way in enumerate(ways) if way == "local"]
         states: list[State | None] = [None] * len(ways)
         fitted = [True] * len(ways)
@@ -138,4 +148,4 @@ class GuardedStore(Store):
         answer = self._local.run(operation, counted, [costs[place] for place in places], now)
         for place, state, fits in zip(places, answer.states, answer.fitted, strict=True):
             states[place], fitted[place] = state, fits
-        return Answer(answer.now, answer.allowed, tuple(states), tuple(fitted))
+        return Answer(answer.now, answer.allowed, tuple(states), tuple(fitted), local=True)

@@ -3,68 +3,138 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Sequence
+from threading import Lock
+from typing import NamedTuple
 
 from ratelimits.algorithms import Operation
 from ratelimits.algorithms.base import ceil_div
 from ratelimits.conf import conf
+from ratelimits.limits import Limit
 
 from .base import Answer, Group
 
 # Two clocks may differ in their pace by so much: a part in a thousand.
 DRIFT = 1000
+# Refusals, and buckets that got something back, that a process remembers.
+MOST = 10_000
+# Refusals of one group: a smaller cost may pass where a larger one did not.
+MOST_COSTS = 4
+FOREVER = 10**12
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """A store's refusal of a cost. Times are this process's, monotonic, in microseconds."""
+class Refusal(NamedTuple):
+    """A store's refusal. Times are this process's, monotonic, in microseconds.
+
+    `places` are those of the limits that refused; all of `subjects` must be as they were.
+    """
 
     answer: Answer
-    cost: int
+    costs: tuple[int, ...]
+    places: tuple[int, ...]
+    subjects: frozenset[str]
+    sent: int
     heard: int
     until: int
-    generation: int
 
 
 class Refusals:
-    """Remembers the last refusal of each group, with the group, and so under its versions.
+    """Remembers the last refusals of each group, with the group, and so under its versions.
 
     Others can only take more meanwhile, so a refusal holds until the moment that it told; the
-    clock for that starts before the store was asked. What can give units back ends it: here at
-    once, in other processes after LOCAL_REFUSALS seconds at most.
+    clock for that starts before the store was asked. What gives units back to a bucket ends
+    those by this bucket: here at once, in other processes after LOCAL_REFUSALS seconds at most.
     """
 
     def __init__(self) -> None:
-        self.generation = 0
+        self._lock = Lock()
+        self._kept: deque[tuple[Group, tuple[Refusal, ...]]] = deque()
+        self._refusing: dict[tuple[str, bytes], Limit] = {}
+        # When units were last given back to each subject, and to any of those not named there.
+        self._returned: dict[str, int] = {}
+        self._any_returned = -1
+
+    def __len__(self) -> int:
+        return max(len(self._kept), len(self._refusing), len(self._returned))
 
     def known(self, operation: Operation, group: Group, costs: Sequence[int]) -> Answer | None:
         """The answer to a take that would be refused, for all that is known."""
-        if operation is not Operation.TAKE:
-            if operation is Operation.REFUND:
-                self.forget()
-            return None
-        refusal = group.prepared.get(Refusal)
-        if not isinstance(refusal, Refusal) or refusal.generation != self.generation:
+        refusals = group.prepared.get(Refusal)
+        if operation is not Operation.TAKE or not isinstance(refusals, tuple):
             return None
         now = monotonic()
-        if now >= refusal.until or not _covers(refusal, group, costs):
-            return None
-        return _answer(refusal, group, costs[0], refusal.answer.now + now - refusal.heard)
+        for refusal in refusals:
+            if now < refusal.until and _covers(refusal, group, costs) and self._stands(refusal):
+                return _answer(refusal, group, costs, refusal.answer.now + now - refusal.heard)
+        return None
+
+    def _stands(self, refusal: Refusal) -> bool:
+        for subject in refusal.subjects:
+            if self._returned.get(subject, -1) >= refusal.sent:
+                return False
+        # Asked last, since it is set before those that it stands for are forgotten.
+        return refusal.sent > self._any_returned
 
     def learn(self, group: Group, costs: Sequence[int], answer: Answer, sent: int) -> None:
         """Remember a refusal, if it is one. `sent` is from before the store was asked."""
         if answer.allowed or answer.stale or answer.unavailable or None in answer.states:
             return
-        wait = _longest_wait(group, costs, answer)
         most = int(conf.LOCAL_REFUSALS * 1_000_000)
-        until = sent + min(most, wait - ceil_div(wait, DRIFT))
-        if len(set(costs)) == 1 and until > sent:
-            group.prepared[Refusal] = Refusal(answer, costs[0], monotonic(), until, self.generation)
+        refusal = _refusal(group, costs, answer, sent, most) if most > 0 else None
+        if refusal is not None and refusal.until > refusal.heard:
+            with self._lock:
+                self._keep(group, refusal)
+                self._drop(refusal.heard)
 
-    def forget(self) -> None:
-        """Units were given back."""
-        self.generation += 1
+    def _keep(self, group: Group, refusal: Refusal) -> None:
+        before = group.prepared.get(Refusal)
+        others = [
+            other
+            for other in (before if isinstance(before, tuple) else ())
+            if other.until > refusal.heard and not _covers(refusal, group, other.costs)
+        ]
+        refusals = (refusal, *others[: MOST_COSTS - 1])
+        group.prepared[Refusal] = refusals
+        self._kept.append((group, refusals))
+        for place in refusal.places:
+            slot = group.slots[place]
+            self._refusing[slot.subject, group.idents[place]] = slot.limit
+
+    def _drop(self, now: int) -> None:
+        """Forget what is over, and the oldest if there are too many."""
+        while self._kept and (len(self._kept) > MOST or self._kept[0][1][0].until <= now):
+            group, refusals = self._kept.popleft()
+            if group.prepared.get(Refusal) is not refusals:
+                continue
+            del group.prepared[Refusal]
+            for place in {place for refusal in refusals for place in refusal.places}:
+                self._refusing.pop((group.slots[place].subject, group.idents[place]), None)
+
+    def counted(self, operation: Operation, group: Group) -> None:
+        """The store did an operation, or may have done it."""
+        if operation is Operation.REFUND:
+            self.returned(slot.subject for slot in group.slots)
+        elif self._refusing and operation is not Operation.PEEK:
+            # Other terms may leave less in use than there was: a lowered burst does.
+            self.returned(
+                slot.subject
+                for slot, ident in zip(group.slots, group.idents, strict=True)
+                if _in_other_terms(self._refusing.get((slot.subject, ident)), slot.limit)
+            )
+
+    def returned(self, subjects: Iterable[str]) -> None:
+        """Buckets of these subjects may have got units back.
+
+        To be told when it is over, since a refusal that is heard meanwhile may be from before.
+        """
+        now = monotonic()
+        with self._lock:
+            for subject in subjects:
+                if len(self._returned) >= MOST:
+                    self._any_returned = now
+                    self._returned.clear()
+                self._returned[subject] = now
 
 
 def monotonic() -> int:
@@ -72,33 +142,56 @@ def monotonic() -> int:
     return time.monotonic_ns() // 1000
 
 
+def _in_other_terms(before: Limit | None, now: Limit) -> bool:
+    if before is None or before is now:
+        return False
+    return (before.algorithm, before.terms) != (now.algorithm, now.terms)
+
+
+def _refusal(
+    group: Group, costs: Sequence[int], answer: Answer, sent: int, most: int
+) -> Refusal | None:
+    """What a store's refusal means from now on; it is none if all fits."""
+    waits = {}
+    for place, (ask, state) in enumerate(zip(group.asks(costs), answer.states, strict=True)):
+        if ask.firm and not answer.fitted[place] and state is not None:
+            wait = ask.algorithm.read(state, ask.terms, ask.cost, answer.now).wait
+            waits[place] = FOREVER if wait is None else wait
+    if not waits:
+        return None
+    longest = max(waits.values())
+    return Refusal(
+        answer,
+        tuple(costs),
+        tuple(waits),
+        frozenset(group.slots[place].subject for place in waits),
+        sent,
+        monotonic(),
+        sent + min(most, longest - ceil_div(longest, DRIFT)),
+    )
+
+
 def _covers(refusal: Refusal, group: Group, costs: Sequence[int]) -> bool:
     """A larger cost is refused too; but a log told of its wait for one cost only."""
-    if len(set(costs)) != 1 or costs[0] < refusal.cost:
+    if tuple(costs) == refusal.costs:
+        return True
+    if any(costs[place] < refusal.costs[place] for place in refusal.places):
         return False
-    logs = any(slot.limit.algorithm == "sliding_log" for slot in group.slots)
-    return costs[0] == refusal.cost or not logs
+    return all(
+        cost == before or slot.limit.algorithm != "sliding_log"
+        for slot, cost, before in zip(group.slots, costs, refusal.costs, strict=True)
+    )
 
 
-def _longest_wait(group: Group, costs: Sequence[int], answer: Answer) -> int:
-    """Microseconds; a cost that can never pass is waited for without end."""
-    longest = 0
-    for ask, state, fits in zip(group.asks(costs), answer.states, answer.fitted, strict=True):
-        if ask.firm and not fits and state is not None:
-            wait = ask.algorithm.read(state, ask.terms, ask.cost, answer.now).wait
-            longest = max(longest, 10**12 if wait is None else wait)
-    return longest
-
-
-def _answer(refusal: Refusal, group: Group, cost: int, now: int) -> Answer:
+def _answer(refusal: Refusal, group: Group, costs: Sequence[int], now: int) -> Answer:
     """The refusal as of now. What drained since is not seen in it: told is less, never more."""
     before = refusal.answer
-    if cost == refusal.cost:
-        return before._replace(now=now)
-    fitted = tuple(
-        fits and state is not None and ask.algorithm.fits(state, ask.terms, cost, now)
-        for ask, state, fits in zip(
-            group.asks([cost] * len(group.slots)), before.states, before.fitted, strict=True
+    fitted = before.fitted
+    if tuple(costs) != refusal.costs:
+        fitted = tuple(
+            place not in refusal.places
+            and state is not None
+            and ask.algorithm.fits(state, ask.terms, ask.cost, now)
+            for place, (ask, state) in enumerate(zip(group.asks(costs), before.states, strict=True))
         )
-    )
-    return before._replace(now=now, fitted=fitted)
+    return before._replace(now=now, fitted=fitted, local=True)
