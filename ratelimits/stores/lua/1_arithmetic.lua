@@ -3,11 +3,9 @@
 -- Everything stays a whole number below 2^53, where doubles are exact; a product that could
 -- exceed that goes through muldiv.
 
-local EXACT = 9007199254740992
 local FINEST = 35184372088832
 local SKEW = 10000000
 local DAY = 86400000000
-local fmod, floor, ceil, max, min = math.fmod, math.floor, math.ceil, math.max, math.min
 
 local function divmod(x, y)
   local r = fmod(x, y)

@@ -1,19 +1,3 @@
--- One operation over all limits of a call: all of them, or none.
---
--- KEYS: the version keys, then the callers' keys, then the keys of sliding logs.
--- ARGV: operation (0 take, 1 peek, 2 charge, 3 refund), the time in microseconds ('' = this
---       server's), how many version keys, the limits, the costs, then the caller's versions.
--- A limit: algorithm, 1 if it refuses, index in KEYS of its caller's key and of its log's (0 if it
---       is none), ident; quota, burst, window in microseconds (0 = calendar month), and the
---       reduced rate a/b in units per microsecond.
--- Answer: {1, versions...} if the caller's limits are stale, else {0, time, allowed} and for
---       each limit four numbers of its state and whether the cost fitted.
-
-local LIMIT = '>BBBBc5ddddd'
-local LIMIT_SIZE = 49
-local ENTRY = '>c5BI5I6I6I7'
-local ENTRY_SIZE = 30
-local FORMAT = string.char(1)
 -- Made when a limit needs them, since a script makes its functions anew at each call.
 local MAKERS = {token_bucket, fixed_window, sliding_log, sliding_counter}
 local made = {}
@@ -23,7 +7,7 @@ local function read_limits(packed, costs)
   for i = 1, #packed / LIMIT_SIZE do
     local code, firm, key, log, ident, quota, burst, window, a, b =
       struct.unpack(LIMIT, packed, (i - 1) * LIMIT_SIZE + 1)
-    local l = {code = code, firm = firm == 1, key = KEYS[key], ident = ident, quota = quota,
+    local l = {code = code, firm = firm == 1, key = key, ident = ident, quota = quota,
                burst = burst, window = window, a = a, b = b}
     l.log = log > 0 and KEYS[log]
     l.cost = struct.unpack('>d', costs, (i - 1) * 8 + 1)
@@ -35,11 +19,11 @@ local function read_limits(packed, costs)
   return limits
 end
 
--- The entries of a caller's key by their ident, and the idents in order.
+-- The entries of a caller's key, by its index, by their ident, and the idents in order.
 local function read_entries(key)
   local entries = {order = {}}
-  local value = redis.pcall('GET', key)
-  if type(value) ~= 'string' or string.sub(value, 1, 1) ~= FORMAT then return entries end
+  local value = values[key]
+  if not value or string.sub(value, 1, 1) ~= FORMAT then return entries end
   for at = 2, #value - ENTRY_SIZE + 1, ENTRY_SIZE do
     local ident, code, used, part, unit, time = struct.unpack(ENTRY, value, at)
     entries[ident] = {code = code, used = used, part = part, unit = unit, time = time}
@@ -56,29 +40,8 @@ local function write_entries(key, entries, now, pad)
     if s.expires then needed = max(needed, s.expires - now) else others = true end
   end
   local ttl = ceil(needed / 1000) + pad
-  if others then ttl = max(ttl, redis.call('PTTL', key)) end
-  redis.call('SET', key, table.concat(texts), 'PX', string.format('%.0f', ttl))
-end
-
-local operation = tonumber(ARGV[1])
-local versions = tonumber(ARGV[3])
-if versions > 0 then
-  local answer, stale = {1}, false
-  for i = 1, versions do
-    local current = redis.call('GET', KEYS[i])
-    answer[i + 1] = current or ARGV[5 + i]
-    if current and current ~= ARGV[5 + i] then stale = true end
-  end
-  if stale then return answer end
-end
-
-local now, pad = tonumber(ARGV[2]), 1000
-if now then
-  -- Time stands still for the caller, not for this server: no key may expire under it.
-  pad = 601000
-else
-  local time = redis.call('TIME')
-  now = time[1] * 1000000 + time[2]
+  if others then ttl = max(ttl, redis.call('PTTL', KEYS[key])) end
+  redis.call('SET', KEYS[key], table.concat(texts), 'PX', string.format('%.0f', ttl))
 end
 
 local limits = read_limits(ARGV[4], ARGV[5])
