@@ -59,13 +59,20 @@ DEFAULTS: dict[str, Any] = {
 
 
 class Settings:
-    """Attribute access to the setting in force, without a copy that could go stale."""
+    """Attribute access to the setting in force.
+
+    They are merged at the first use, and again when Django's override_settings changes them.
+    """
 
     def __getattr__(self, name: str) -> Any:
+        merged = {**DEFAULTS, **(getattr(settings, "RATELIMITS", None) or {})}
         try:
-            return _merged()[name]
+            value = merged[name]
         except KeyError:
             raise AttributeError(f'RATELIMITS has no setting "{name}".') from None
+        # From now on an attribute is found without this method.
+        vars(self).update(merged)
+        return value
 
     def imported(self, name: str) -> Callable[..., Any] | None:
         """The callable behind a dotted path (or a callable itself), None if not set."""
@@ -73,11 +80,6 @@ class Settings:
 
 
 conf = Settings()
-
-
-@cache
-def _merged() -> dict[str, Any]:
-    return {**DEFAULTS, **(getattr(settings, "RATELIMITS", None) or {})}
 
 
 def resolve(value: Any) -> Callable[..., Any] | None:
@@ -95,7 +97,7 @@ def _import(path: str) -> Any:
 
 def _forget(*, setting: str, **kwargs: Any) -> None:
     if setting in ("RATELIMITS", "SECRET_KEY"):
-        _merged.cache_clear()
+        vars(conf).clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="ratelimits.conf")

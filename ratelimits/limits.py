@@ -36,6 +36,14 @@ class Limit:
     per: str = "tenant"
     ident: str = ""
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Of what tells most limits apart; each response looks its policies up by it."""
+        return hash((self.name, self.rate, self.scope, self.ident))
+
     @property
     def quota(self) -> int:
         """Units per window. Raises ValueError for an unlimited rate."""
@@ -121,11 +129,13 @@ class Decision:
 
     @cached_property
     def violated(self) -> tuple[Outcome, ...]:
-        return tuple(outcome for outcome in self.outcomes if outcome.refuses)
+        return tuple([outcome for outcome in self.outcomes if outcome.refuses])
 
-    @cached_property
+    @property
     def allowed(self) -> bool:
-        return not self.unavailable and not self.violated
+        # Each response asks often, so not by way of `violated`, nor of a generator.
+        fine = [outcome.allowed or not outcome.refuses for outcome in self.outcomes]
+        return not self.unavailable and all(fine)
 
     @cached_property
     def deciding(self) -> Outcome | None:

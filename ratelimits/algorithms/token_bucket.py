@@ -6,6 +6,7 @@ The level never exceeds the burst and never falls below zero.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import gcd
 
 from .base import Reading, State, Terms, ceil_div, settled_time
@@ -15,6 +16,8 @@ from .base import Reading, State, Terms, ceil_div, settled_time
 FINEST = 2**45
 
 
+# Each call needs it several times.
+@lru_cache(maxsize=4096)
 def rate(terms: Terms) -> tuple[int, int]:
     """Units per microsecond as a reduced fraction."""
     divisor = gcd(terms.quota, terms.window)
@@ -88,13 +91,13 @@ def condense(state: State, terms: Terms, cost: int) -> State:
 
 
 def read(state: State, terms: Terms, cost: int, now: int) -> Reading:
-    left = room(state, terms, now)
-    ahead = state.time - now
+    quota, burst, _ = terms
+    used, part, _, time, _ = state
+    left = burst - used - (part > 0)
     wait: int | None = 0
-    if cost > terms.burst or (terms.quota == 0 and cost > left):
-        wait = None
-    elif cost > left:
-        wait = ahead + _to_drain(state.used + cost - terms.burst, state, terms)
-    if left >= terms.burst or terms.quota == 0:
+    if cost > left:
+        never = cost > burst or quota == 0
+        wait = None if never else time - now + _to_drain(used + cost - burst, state, terms)
+    if left >= burst or quota == 0:
         return Reading(left, wait, None)
-    return Reading(left, wait, ahead + _to_drain(state.used + left + 1 - terms.burst, state, terms))
+    return Reading(left, wait, time - now + _to_drain(used + left + 1 - burst, state, terms))

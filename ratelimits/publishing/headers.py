@@ -69,7 +69,7 @@ def is_exhausted(decision: Decision) -> bool:
 
 def shown_reset(outcome: Outcome) -> int:
     """`t`, in whole seconds, rounded up: a client that obeys is never too early."""
-    return integer(outcome.reset_seconds)
+    return integer(-(-outcome.reset_us // SECOND))
 
 
 # The text of a policy should not vary (section 3 of the draft), and is most of the work.
