@@ -14,6 +14,8 @@ from asgiref.sync import sync_to_async
 from ratelimits.algorithms import ALGORITHMS, Ask, Operation, State
 from ratelimits.limits import Limit
 
+from .facts import Facts
+
 # Above every capacity, and still exact in a store's doubles.
 MOST = 2**50
 
@@ -107,6 +109,25 @@ class Store(ABC):
     @abstractmethod
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         """Forget what the subjects, and those of the group, have used in all their limits."""
+
+    @property
+    def address(self) -> str:
+        """Where the counts are, for people to read. Has no password in it."""
+        return "nowhere"
+
+    def facts(self) -> Facts:
+        """What its server tells of itself. May ask it several times."""
+        return Facts()
+
+    def lifetime(self, key: str) -> float | None:
+        """For how many seconds a version is still kept; infinite if for ever.
+
+        None if it is not set, or if the store can't tell.
+        """
+        return None
+
+    def close(self) -> None:  # noqa: B027 (some have none)
+        """End its connections, for who made a store to be used once."""
 
     async def arun(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None

@@ -16,14 +16,17 @@ from django.db.utils import DataError
 from django.utils.connection import ConnectionDoesNotExist
 
 from ratelimits.algorithms import Operation
+from ratelimits.clock import microseconds
 from ratelimits.exceptions import InvalidStore, StoreBusy, StoreError, StoreUnavailable
 from ratelimits.models import StoreRow
 
+from . import database_facts
 from .base import Answer, Group
 from .database_connections import OwnConnections, borrowed, in_tests
 from .database_postgresql import PostgreSQLTable
 from .database_sqlite import SQLiteTable
 from .database_tables import MissingRows, Read, Table
+from .facts import DatabaseFacts
 from .stateful import stale
 from .values import SECOND, ValueStore, Write
 
@@ -106,6 +109,28 @@ class DatabaseStore(ValueStore):
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         with self._table() as table:
             table.delete(self._names(group, subjects))
+
+    @property
+    def address(self) -> str:
+        """See Store.address."""
+        alias = self.own.alias
+        return database_facts.address(alias, borrowed(alias) is not None)
+
+    def facts(self) -> DatabaseFacts:
+        """See Store.facts()."""
+        with self._table() as table:
+            return database_facts.look(table)
+
+    def lifetime(self, key: str) -> float | None:
+        """See Store.lifetime()."""
+        with self._table() as table:
+            ends = table.ends(self.make_key(key))
+        left = 0 if ends is None else ends - microseconds()
+        return left / SECOND if left > 0 else None
+
+    def close(self) -> None:
+        """See Store.close()."""
+        self.own.close()
 
     @contextmanager
     def _table(self) -> Iterator[Table]:

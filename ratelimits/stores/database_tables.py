@@ -133,6 +133,23 @@ class Table:
                 [*expired, now],
             )
 
+    def census(self, most: int) -> tuple[int, int]:
+        """How many rows there are, up to so many, and how many of those have expired."""
+        limit = self.connection.ops.limit_offset_sql(0, most)
+        self.cursor.execute(
+            f"SELECT COUNT(*), SUM(CASE WHEN {self.expires} < %s THEN 1 ELSE 0 END) "
+            f"FROM (SELECT {self.expires} FROM {self.name} {limit}) some_rows",
+            [microseconds()],
+        )
+        ((rows, expired),) = self.cursor.fetchall()
+        return rows, int(expired or 0)
+
+    def ends(self, key: str) -> int | None:
+        """When a row expires, in microseconds; None if there is none."""
+        self.cursor.execute(f"SELECT {self.expires} FROM {self.name} WHERE {self.key} = %s", [key])
+        found = self.cursor.fetchall()
+        return int(found[0][0]) if found else None
+
 
 def marks(keys: Sequence[str]) -> str:
     return ", ".join(["%s"] * len(keys))

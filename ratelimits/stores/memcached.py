@@ -16,6 +16,7 @@ from ratelimits.clock import microseconds
 from ratelimits.exceptions import InvalidStore, StoreBusy
 
 from .base import Answer, Group
+from .facts import MemcachedFacts
 from .memcached_servers import Item, Servers
 from .stateful import stale
 from .values import SECOND, ValueStore, Write
@@ -138,6 +139,19 @@ class MemcachedStore(ValueStore):
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         for key in self._names(group, subjects):
             self.servers.delete(key)
+
+    @property
+    def address(self) -> str:
+        """See Store.address."""
+        return ", ".join(self.servers.clients)
+
+    def facts(self) -> MemcachedFacts:
+        """See Store.facts()."""
+        return MemcachedFacts(self.servers.stats())
+
+    def close(self) -> None:
+        """See Store.close()."""
+        self.servers.close()
 
 
 def expiry(seconds: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -121,6 +121,10 @@ class Servers:
     def delete(self, key: str) -> None:
         self._ask(lambda: self._of(key).delete(key))
 
+    def stats(self) -> dict[str, Mapping[str, Any] | None]:
+        """What each server says of itself, by its name; None for one that is away."""
+        return {name: _stats(client) for name, client in self.clients.items()}
+
     def _ask(self, command: Callable[[], T]) -> T:
         with _faults():
             return command()
@@ -133,6 +137,18 @@ class Servers:
 def _name(address: Any) -> str:
     """What the alias's own client calls a server, so that keys are on the same one."""
     return address if isinstance(address, str) else "{}:{}".format(*address)
+
+
+def _stats(client: PooledClient) -> Mapping[str, Any] | None:
+    try:
+        told = client.stats()
+    except (OSError, MemcacheError):
+        return None
+    return {name.decode(): _plain(value) for name, value in told.items()}
+
+
+def _plain(value: Any) -> Any:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from ratelimits.algorithms import Operation, State
 from ratelimits.clock import microseconds
 
 from .base import Answer, Group, Slot, Store
+from .facts import MemoryFacts
 from .stateful import asked, count, stale
 
 # What is kept is used up in part; what is full need not be kept at all.
@@ -106,6 +107,20 @@ class MemoryStore(Store):
         with self._lock:
             for key in [key for key in self._buckets if key[0] in names]:
                 del self._buckets[key]
+
+    @property
+    def address(self) -> str:
+        """See Store.address."""
+        return "the memory of each process"
+
+    def facts(self) -> MemoryFacts:
+        """See Store.facts()."""
+        return MemoryFacts(len(self), self.size)
+
+    def lifetime(self, key: str) -> float | None:
+        """See Store.lifetime()."""
+        left = self._versions.get(key, ("", 0))[1] - time.monotonic_ns()
+        return left / 1_000_000_000 if left > 0 else None
 
     async def arun(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None

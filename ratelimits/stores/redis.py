@@ -30,7 +30,9 @@ from redis.retry import Retry
 from ratelimits.algorithms import Operation
 from ratelimits.exceptions import InvalidStore, StoreError, StoreUnavailable
 
+from . import redis_facts
 from .base import Answer, Group, Store
+from .facts import RedisFacts
 from .packing import Packed, is_log, log_key, pack, unpack
 
 # The server is away, or can't do its work now. Anything else it says is a bug, ours or that
@@ -153,6 +155,26 @@ class RedisStore(Store):
                 keys.add(self.make_key(log_key(slot, ident)))
         if keys:
             self._do("DEL", *sorted(keys))
+
+    @property
+    def address(self) -> str:
+        """See Store.address."""
+        return redis_facts.address(self.client)
+
+    def facts(self) -> RedisFacts:
+        """See Store.facts()."""
+        return redis_facts.look(self.client, self.make_key(redis_facts.MARK))
+
+    def lifetime(self, key: str) -> float | None:
+        """See Store.lifetime()."""
+        left = self._do("PTTL", self.make_key(key))
+        if left == -1:
+            return float("inf")
+        return None if left < 0 else float(left / 1000)
+
+    def close(self) -> None:
+        """See Store.close()."""
+        self.client.connection_pool.disconnect()
 
 
 def _alias_client(backend: Any) -> redis.Redis:
