@@ -1,0 +1,160 @@
+"""What a process would know of plans and tenants if it read them now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.core.checks import CheckMessage
+from django.db import connections
+from django.db.migrations.executor import MigrationExecutor
+
+from ratelimits import rows
+from ratelimits.catalog import plans_key
+from ratelimits.checks.plans import LIMITS, check_plans
+from ratelimits.conf import conf
+from ratelimits.exceptions import RateLimitError
+from ratelimits.stores import get_store
+
+from .findings import Finding, number_of, time_text
+from .waiting import within_patience
+
+# Rows are looked at for so many seconds, and so many bad ones are named.
+ROWS_SECONDS = 2.0
+EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Read:
+    """What the database says; the plans took so many milliseconds."""
+
+    plans: rows.Plans
+    ms: float
+    tenants: int
+    bad: tuple[str, ...]
+    looked_at: int
+    messages: tuple[CheckMessage, ...]
+
+
+def look() -> Iterator[Finding]:
+    alias = rows.write_alias()
+    value = {"alias": alias, "readable": False, "unapplied": []}
+    try:
+        unapplied = within_patience(alias, lambda: _unapplied(alias))
+        if unapplied:
+            text = f'not applied to the database "{alias}": {", ".join(unapplied)}'
+            advice = "Run: manage.py migrate ratelimits"
+            yield Finding("catalog", "problem", text, advice, {**value, "unapplied": unapplied})
+            return
+        read = within_patience(alias, lambda: _read(alias))
+    except Exception as error:
+        # Whatever a database, its driver or a router does.
+        text = f'The database "{alias}" can\'t be read: {str(error).strip() or repr(error)}'
+        advice = (
+            "Processes go on with the limits they know; for those that know none, STORE_FAILURE"
+        )
+        advice += " decides."
+        yield Finding("catalog", "problem", text, advice, value)
+        return
+    yield from _findings(alias, read)
+    yield from _version()
+
+
+def _unapplied(alias: str) -> list[str]:
+    """The names of our migrations that the database lacks."""
+    executor = MigrationExecutor(connections[alias])
+    targets = executor.loader.graph.leaf_nodes("ratelimits")
+    plan = executor.migration_plan(targets)
+    return [step.name for step, _ in plan if step.app_label == "ratelimits"]
+
+
+def _read(alias: str) -> Read:
+    started = time.perf_counter()
+    plans = rows.load_plans()
+    ms = 1000 * (time.perf_counter() - started)
+    tenants = rows.model("Tenant").objects.using(alias).count()
+    bad, looked_at = _bad_rows(alias)
+    messages = tuple(check_plans(databases=[alias]))
+    return Read(plans, ms, tenants, tuple(bad), looked_at, messages)
+
+
+def _bad_rows(alias: str) -> tuple[list[str], int]:
+    """Rows that mean no limit, and how many were looked at."""
+    bad, looked_at, until = [], 0, time.monotonic() + ROWS_SECONDS
+    for name in LIMITS:
+        for row in rows.model(name).objects.using(alias).order_by("pk").iterator():
+            fault = rows.fault_of(row)
+            if fault:
+                bad.append(f'{name} {row.pk} "{row.name}": {fault}')
+            looked_at += 1
+            if time.monotonic() > until:
+                return bad, looked_at
+    return bad, looked_at
+
+
+def _findings(alias: str, read: Read) -> Iterator[Finding]:
+    value = {"alias": alias, "readable": True, "unapplied": [], "ms": round(read.ms, 3)}
+    text = f'plans read from the database "{alias}" in {read.ms:.1f} ms'
+    yield Finding("catalog", "ok", text, value=value)
+    yield _plans(read)
+    yield Finding(
+        "catalog.tenants", "ok", number_of(read.tenants, "tenant"), value={"tenants": read.tenants}
+    )
+    yield _rows(read)
+    for message in read.messages:
+        yield Finding(str(message.id), "warning", str(message.msg), str(message.hint or ""))
+
+
+def _plans(read: Read) -> Finding:
+    plans = read.plans
+    limits = sum(map(len, plans.limits.values()))
+    value = {
+        "plans": len(plans.limits),
+        "limits": limits,
+        "service_limits": len(plans.service),
+        "default": plans.default,
+        "anonymous": plans.anonymous,
+    }
+    text = (
+        f"{number_of(len(plans.limits), 'plan')} with {number_of(limits, 'limit')}, "
+        f"{number_of(len(plans.service), 'service limit')}; default {plans.default or 'none'}, "
+        f"for anonymous callers {plans.anonymous or plans.default or 'none'}"
+    )
+    return Finding("catalog.plans", "ok", text, value=value)
+
+
+def _rows(read: Read) -> Finding:
+    value = {"bad_rows": len(read.bad), "looked_at": read.looked_at}
+    looked = f"{number_of(read.looked_at, 'limit')} looked at"
+    if not read.bad:
+        return Finding("catalog.rows", "ok", f"{looked}, all mean something", value=value)
+    text = f"{looked}; {number_of(len(read.bad), 'is', 'are')} left out: "
+    text += "; ".join(read.bad[:EXAMPLES])
+    return Finding(
+        "catalog.rows", "warning", text, "Correct them in the admin, or delete them.", value
+    )
+
+
+def _version() -> Iterator[Finding]:
+    """When the plans were last edited, as far as the store still knows."""
+    store = get_store()
+    if store is None:
+        return
+    kept = 2 * conf.CATALOG_TTL
+    try:
+        left = store.lifetime(plans_key())
+    except RateLimitError:
+        # What the store says is told elsewhere.
+        return
+    ago = None if left is None or left > kept else kept - left
+    value = {"seconds_since_edit": ago if ago is None else round(ago, 3), "without_ttl": False}
+    if left == float("inf"):
+        advice = "Somebody else wrote it. Give it an end: manage.py ratelimits_refresh"
+        text = "the plans' version has no end in the store"
+        yield Finding("catalog.version", "warning", text, advice, {**value, "without_ttl": True})
+        return
+    text = f"no edit of a plan that the store still knows of, as it does for {time_text(kept)}"
+    if ago is not None:
+        text = f"plans edited {time_text(ago)} ago, and every process told"
+    yield Finding("catalog.version", "ok", text, value=value)

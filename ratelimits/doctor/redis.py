@@ -1,0 +1,130 @@
+"""What a Redis or Valkey that counts should be like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ratelimits.stores.facts import Facts, Keys, RedisFacts
+
+from .findings import Finding, bytes_text, number_of, time_text
+
+# Parts of the memory that it may use: from here on somebody should know, or act at once.
+NEARLY, FULL = 0.8, 0.95
+NOT_TOLD = "The server lets this user not ask for it ({})."
+ALLOW = "To see it here, allow the user {}."
+
+
+def judge(facts: Facts) -> Iterator[Finding]:
+    if not isinstance(facts, RedisFacts):
+        return
+    if facts.info is None:
+        text, advice = NOT_TOLD.format("INFO"), ALLOW.format("+info")
+        yield Finding("store.server", "warning", text, advice)
+    else:
+        yield _server(facts.info)
+        yield _role(facts.info)
+        yield _memory(facts.info)
+        yield _evicted(facts.info)
+        yield _persistence(facts.info, facts.save)
+    yield _keys(facts.keys)
+
+
+def _server(info: Mapping[str, Any]) -> Finding:
+    valkey = info.get("valkey_version")
+    value = {
+        "product": "valkey" if valkey else "redis",
+        "version": str(valkey or info.get("redis_version")),
+        "uptime_seconds": info.get("uptime_in_seconds", 0),
+    }
+    up = time_text(value["uptime_seconds"])
+    text = f"{value['product']} {value['version']}, up for {up}"
+    return Finding("store.server", "ok", text, value=value)
+
+
+def _role(info: Mapping[str, Any]) -> Finding:
+    role, replicas = info.get("role", "master"), info.get("connected_slaves", 0)
+    cluster = bool(info.get("cluster_enabled", 0))
+    value = {"role": role, "replicas": replicas, "cluster": cluster}
+    if role != "master":
+        advice = "Give CACHES the address of the primary: counting writes."
+        return Finding("store.role", "problem", "This server is a replica.", advice, value)
+    text = f"primary with {number_of(replicas, 'replica')}{', of a cluster' if cluster else ''}"
+    return Finding("store.role", "ok", text, value=value)
+
+
+def _memory(info: Mapping[str, Any]) -> Finding:
+    used, most = info.get("used_memory", 0), info.get("maxmemory", 0)
+    policy = info.get("maxmemory_policy", "noeviction")
+    value = {"used_bytes": used, "max_bytes": most, "policy": policy}
+    if not most:
+        text = f"{bytes_text(used)} used, no maxmemory"
+        return Finding("store.memory", "ok", text, value=value)
+    text = f"{bytes_text(used)} of {bytes_text(most)} used, {policy}"
+    if policy != "noeviction":
+        # All our keys have an end, so that "volatile" takes them as "allkeys" does.
+        text += ": a bucket that is evicted is full again"
+        advice = "CONFIG SET maxmemory-policy noeviction, on a server for the limits alone."
+        return Finding("store.memory", "warning", text, advice, value)
+    advice = (
+        "Raise maxmemory: when it is reached nothing can be counted, and STORE_FAILURE decides."
+    )
+    if used >= FULL * most:
+        return Finding("store.memory", "problem", text, advice, value)
+    if used >= NEARLY * most:
+        return Finding("store.memory", "warning", text, advice, value)
+    return Finding("store.memory", "ok", text, value=value)
+
+
+def _evicted(info: Mapping[str, Any]) -> Finding:
+    evicted = info.get("evicted_keys", 0)
+    text = f"{number_of(evicted, 'key')} evicted since the server was started"
+    value = {"evicted_keys": evicted}
+    if not evicted:
+        return Finding("store.evictions", "ok", text, value=value)
+    advice = "Buckets may have been among them. More memory, or a server for the limits alone."
+    return Finding("store.evictions", "warning", text, advice, value)
+
+
+def _persistence(info: Mapping[str, Any], save: str | None) -> Finding:
+    appends = bool(info.get("aof_enabled", 0))
+    failing = "ok" not in (
+        info.get("aof_last_write_status", "ok") if appends else info.get("rdb_last_bgsave_status"),
+    )
+    value = {"aof": appends, "snapshots": save, "failing": failing}
+    if failing:
+        advice = "It refuses writes until it can save again: look at its log, and at its disk."
+        return Finding("store.persistence", "problem", "It can't write to disk.", advice, value)
+    if appends:
+        text = "append-only file: a restart forgets what was counted in the last second"
+    elif save:
+        text = f"snapshots ({save}): a restart forgets what was counted since the last"
+    elif save is None:
+        text = "no append-only file; whether snapshots are kept is not told"
+    else:
+        text = "none: after a restart all buckets are full"
+    return Finding("store.persistence", "ok", text, value=value)
+
+
+def _keys(keys: Keys | None) -> Finding:
+    if keys is None:
+        text = "Keys of the limits can't be told from others, or not asked for."
+        return Finding("store.keys", "ok", text)
+    value = {
+        "looked_at": keys.looked_at,
+        "ours": keys.ours,
+        "without_ttl": keys.endless,
+        "complete": keys.complete,
+    }
+    looked = number_of(keys.looked_at, "key")
+    text = f"{keys.ours:,} of ours among {'all' if keys.complete else 'some'} {looked} looked at"
+    if not keys.endless:
+        return Finding("store.keys", "ok", f"{text}, each with an end", value=value)
+    text += f"; without an end: {', '.join(keys.examples)}"
+    if keys.endless > len(keys.examples):
+        text += f" and {number_of(keys.endless - len(keys.examples), 'other')}"
+    advice = (
+        "Somebody else wrote them. Those in use get an end with their next use; the others say "
+        "nothing, and may be deleted."
+    )
+    return Finding("store.keys", "warning", text, advice, value)
