@@ -53,12 +53,13 @@ def _together(parts: Sequence[Asked]) -> Asked:
     if len(parts) == 1:
         return parts[0]
     costs: dict[tuple[str, str], int] = {}
-    for group, own in parts:
+    for group, own, _ in parts:
         for slot, cost in zip(group.slots, own, strict=True):
             name = name_of(slot)
             costs[name] = max(cost, costs.get(name, 0))
-    joined = _joined(tuple(group for group, _ in parts))
-    return Asked(joined, [costs[name_of(slot)] for slot in joined.slots])
+    joined = _joined(tuple(part.group for part in parts))
+    tenant = next((part.tenant for part in parts if part.tenant is not None), None)
+    return Asked(joined, [costs[name_of(slot)] for slot in joined.slots], tenant)
 
 
 # The same one again, like _group().

@@ -23,6 +23,7 @@ from .requests import counted, plain
 from .returning import all_anew, ask, nothing_taken
 from .stores import get_store
 from .stores.base import Group, Store
+from .telling import Taken, is_heard, tell
 from .who import Counted, Who, aat_address, acaller_of, at_address, caller_of, check_who
 
 # How often a caller whose limits are being edited reads them anew before it takes.
@@ -34,6 +35,7 @@ class Asked(NamedTuple):
 
     group: Group
     costs: list[int]
+    tenant: str | None = None
 
 
 NOTHING = Asked(Group(()), [])
@@ -88,7 +90,7 @@ def of_plan(caller: Effect, scope: str, cost: int) -> Find:
             return NOTHING
         if who.only_address and not group.slots and not kept.is_due():
             return NOTHING
-        return Asked(group, [cost] * len(group.slots))
+        return Asked(group, [cost] * len(group.slots), who.tenant)
 
     return find
 
@@ -109,19 +111,23 @@ def count(
     check_who(who)
     store = active_store()
     ledger = None if isinstance(who, str) else counted(who)
-    decision = Decision((), cost)
+    taken = Taken(Decision((), cost))
     if store is not None:
         try:
-            decision = yield from _counted(operation, store, ledger, cost, find, is_door)
+            taken = yield from _counted(operation, store, ledger, cost, find, is_door)
         except CatalogUnavailable:
             denied = conf.STORE_FAILURE == "deny"
             decision = Decision((), cost, unavailable=denied, spread=random.random())
-        if ledger is not None and is_door and not decision.allowed:
-            decision = yield from nothing_taken(store, ledger, decision)
+            taken = Taken(decision, local=True)
+        if ledger is not None and is_door and not taken.decision.allowed:
+            decision = yield from nothing_taken(store, ledger, taken.decision)
+            taken = taken._replace(decision=decision)
     if ledger is not None and operation is not Operation.PEEK:
         # Also if nothing applies today: views rely on it.
-        plain(who).ratelimit = ledger.everything(decision)  # type: ignore[attr-defined]
-    return decision
+        plain(who).ratelimit = ledger.everything(taken.decision)  # type: ignore[attr-defined]
+    if operation is Operation.TAKE and is_heard():
+        yield from tell(who, taken)
+    return taken.decision
 
 
 def _counted(
@@ -131,18 +137,18 @@ def _counted(
     cost: int,
     find: Find,
     is_door: bool,
-) -> Flow[Decision]:
+) -> Flow[Taken]:
     takes = operation is Operation.TAKE
     stale = None
     for attempt in range(TRIES):
-        group, costs = yield from find(stale)
+        group, costs, tenant = yield from find(stale)
         # One who has no limits may have been given some, which only the store knows.
         if not group.slots and not group.versions:
-            return Decision((), cost)
+            return Taken(Decision((), cost))
         missing = ledger.missing(group, costs) if ledger and takes else costs
         if missing is not costs and any(costs) and not any(missing):
             assert ledger is not None
-            return ledger.of(group, cost)
+            return Taken(ledger.of(group, cost))
         # Somebody edits faster than this reads: what was read last is as good as any.
         asked = replace(group, versions=()) if attempt == TRIES - 1 else group
         answer = yield ask(store, operation, asked, missing)
@@ -155,7 +161,7 @@ def _counted(
     if ledger and operation is not Operation.PEEK:
         _enter(ledger, operation, group, missing, decision, is_door)
     _report(decision)
-    return decision
+    return Taken(decision, group, tenant, answer.local)
 
 
 def _enter(

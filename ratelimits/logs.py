@@ -19,14 +19,16 @@ class Once:
     def warning(self, message: str) -> None:
         self._say(logging.WARNING, message)
 
-    def error(self, message: str, topic: str = "") -> None:
-        self._say(logging.ERROR, message, topic)
+    def error(self, message: str, topic: str = "", cause: BaseException | None = None) -> None:
+        self._say(logging.ERROR, message, topic, cause)
 
-    def _say(self, level: int, message: str, topic: str = "") -> None:
+    def _say(
+        self, level: int, message: str, topic: str = "", cause: BaseException | None = None
+    ) -> None:
         topic = topic or message
         if topic not in self._said and len(self._said) < _MOST:
             self._said.add(topic)
-            logger.log(level, message)
+            logger.log(level, message, exc_info=cause)
 
     def forget(self) -> None:
         """Everything may be said again."""

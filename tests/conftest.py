@@ -14,7 +14,7 @@ from django.db import connections
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
-from tests.fresh import forget_everything
+from tests.fresh import forget_everything, fresh, on_redis  # noqa: F401 (fixtures)
 from tests.servers import (
     MemcachedServer,
     PostgreSQLServer,

@@ -12,6 +12,7 @@ from ratelimits.logs import once
 from ratelimits.stores import forget_stores, get_store
 from ratelimits.stores.guarded import GuardedStore
 from ratelimits.stores.redis import RedisStore
+from ratelimits.telling import lately
 from tests.servers import RedisServer
 from tests.settings import redis_caches
 
@@ -23,6 +24,7 @@ def forget_everything() -> None:
     edits.shared.clear()
     edits._open.clear()
     once.forget()
+    lately.forget()
     forget_stores()
 
 

@@ -7,8 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 
+from ratelimits.aside import Aside
 from ratelimits.exceptions import RateLimitError, StoreUnavailable
 from ratelimits.logs import logger
+from ratelimits.signals import store_down, store_up
 
 # Seconds between probes of a store that is away.
 PROBE_EVERY = 1.0
@@ -22,6 +24,7 @@ class Breaker:
         self._lock = threading.Lock()
         self._fault: StoreUnavailable | None = None
         self._process = 0
+        self._aside = Aside()
 
     @property
     def is_open(self) -> bool:
@@ -43,6 +46,7 @@ class Breaker:
                 return
             self._fault = fault
         logger.error("The store of the rate limits is away: %s", fault)
+        self._aside.send(store_down, type(self), fault=str(fault))
         self._watch()
 
     def _watch(self) -> None:
@@ -59,6 +63,7 @@ class Breaker:
         with self._lock:
             self._fault, self._process = None, 0
         logger.warning("The store of the rate limits is back.")
+        self._aside.send(store_up, type(self))
 
     def _answers(self) -> bool:
         try:
