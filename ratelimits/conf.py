@@ -46,7 +46,7 @@ DEFAULTS: dict[str, Any] = {
     # While the store is away: "local" counts in the process, "allow", or "deny".
     "STORE_FAILURE": "local",
     # How many processes share a limit that is counted locally: each has its part of it then.
-    # None: each has the whole.
+    # None: as many as last counted each other through the store (see stores/processes.py).
     "WORKERS": None,
     # Seconds at most that a caller who was refused is refused again without asking the store,
     # though somebody else may have raised its limit or reset it. 0: always ask.

@@ -16,8 +16,15 @@ from ratelimits.telling import lately
 from tests.servers import RedisServer
 from tests.settings import redis_caches
 
-# No test may fail by a timeout, go on in memory unnoticed, or read again what it kept.
-PATIENT = {"STORE_TIMEOUT": 20, "STORE_FAILURE": "deny", "CATALOG_TTL": 3600, "LOCAL_REFUSALS": 0}
+# No test may fail by a timeout, go on in memory unnoticed, read again what it kept, or find
+# commands that count processes among its own.
+PATIENT = {
+    "STORE_TIMEOUT": 20,
+    "STORE_FAILURE": "deny",
+    "CATALOG_TTL": 3600,
+    "LOCAL_REFUSALS": 0,
+    "WORKERS": 1,
+}
 
 
 def forget_everything() -> None:

@@ -129,6 +129,10 @@ class Store(ABC):
     def close(self) -> None:  # noqa: B027 (some have none)
         """End its connections, for who made a store to be used once."""
 
+    @abstractmethod
+    def count_processes(self, ident: str, seconds: int) -> int:
+        """Announce a process. How many did so within the last so many seconds, itself included."""
+
     async def arun(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
     ) -> Answer:

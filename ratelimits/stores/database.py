@@ -20,7 +20,7 @@ from ratelimits.clock import microseconds
 from ratelimits.exceptions import InvalidStore, StoreBusy, StoreError, StoreUnavailable
 from ratelimits.models import StoreRow
 
-from . import database_facts
+from . import database_facts, processes
 from .base import Answer, Group
 from .database_connections import OwnConnections, borrowed, in_tests
 from .database_postgresql import PostgreSQLTable
@@ -105,6 +105,16 @@ class DatabaseStore(ValueStore):
             read = _read(table, tuple(values), (), lock=True)
             lifetime = seconds * SECOND
             table.write([Write(key, value, lifetime) for key, value in values.items()], read.now)
+
+    def count_processes(self, ident: str, seconds: int) -> int:
+        """See Store.count_processes()."""
+        key = self.make_key(processes.key())
+        with self._table() as table:
+            read = _read(table, (key,), (), lock=True)
+            before = read.values.get(key, b"")
+            value, count = processes.announced(before, ident, read.now, seconds)
+            table.write([Write(key, value, seconds * SECOND)], read.now)
+        return count
 
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         with self._table() as table:

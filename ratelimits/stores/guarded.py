@@ -13,6 +13,7 @@ from ratelimits.logs import logger, once
 from .base import Answer, Group, Store
 from .breaker import Breaker
 from .memory import MemoryStore
+from .processes import Processes
 from .refusals import Refusals, monotonic
 from .sharing import share_of
 
@@ -29,6 +30,7 @@ class GuardedStore(Store):
         self.store = store
         self.breaker = Breaker(self._probe)
         self.refusals = None if isinstance(store, MemoryStore) else Refusals()
+        self.processes = Processes(store.count_processes)
         self._local: MemoryStore | None = None
 
     @property
@@ -89,8 +91,11 @@ class GuardedStore(Store):
         answer: Answer,
         sent: int,
     ) -> Answer:
-        if self.refusals is not None and now is None and operation is Operation.TAKE:
-            self.refusals.learn(group, costs, answer, sent)
+        if self.refusals is not None:
+            if sent >= self.processes.due and not self.thread_sensitive:
+                self.processes.start(sent)
+            if now is None and operation is Operation.TAKE:
+                self.refusals.learn(group, costs, answer, sent)
         return answer
 
     def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
@@ -98,6 +103,9 @@ class GuardedStore(Store):
 
     def set_versions(self, versions: Mapping[str, str], seconds: int) -> None:
         self._asked(lambda: self.store.set_versions(versions, seconds))
+
+    def count_processes(self, ident: str, seconds: int) -> int:
+        return self._asked(lambda: self.store.count_processes(ident, seconds))
 
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         if self._local is not None:
@@ -147,7 +155,8 @@ class GuardedStore(Store):
         fitted = [True] * len(ways)
         if self._local is None:
             self._local = MemoryStore()
-        counted = Group(tuple(share_of(group.slots[place], conf.WORKERS) for place in places))
+        workers = self.processes.number
+        counted = Group(tuple(share_of(group.slots[place], workers) for place in places))
         answer = self._local.run(operation, counted, [costs[place] for place in places], now)
         for place, state, fits in zip(places, answer.states, answer.fitted, strict=True):
             states[place], fitted[place] = state, fits

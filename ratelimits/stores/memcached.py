@@ -15,6 +15,7 @@ from ratelimits.algorithms.base import ceil_div
 from ratelimits.clock import microseconds
 from ratelimits.exceptions import InvalidStore, StoreBusy
 
+from . import processes
 from .base import Answer, Group
 from .facts import MemcachedFacts
 from .memcached_servers import Item, Servers
@@ -135,6 +136,17 @@ class MemcachedStore(ValueStore):
     def set_versions(self, versions: Mapping[str, str], seconds: int) -> None:
         for key, version in versions.items():
             self.servers.set(self.make_key(key), version.encode(), expiry(seconds))
+
+    def count_processes(self, ident: str, seconds: int) -> int:
+        """See Store.count_processes(). By the processes' own clocks."""
+        key, deadline = self.make_key(processes.key()), time.monotonic() + self.timeout
+        while True:
+            item = self.servers.gets([key]).get(key)
+            before = b"" if item is None else item.value
+            value, count = processes.announced(before, ident, microseconds(), seconds)
+            if self._swap(Write(key, value, seconds * SECOND), item):
+                return count
+            _pause(deadline)
 
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         for key in self._names(group, subjects):

@@ -122,6 +122,10 @@ class MemoryStore(Store):
         left = self._versions.get(key, ("", 0))[1] - time.monotonic_ns()
         return left / 1_000_000_000 if left > 0 else None
 
+    def count_processes(self, ident: str, seconds: int) -> int:
+        """See Store.count_processes(). Nobody shares a process's memory."""
+        return 1
+
     async def arun(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
     ) -> Answer:

@@ -27,5 +27,8 @@ class MissingStore(Store):
     def set_versions(self, versions: Mapping[str, str], seconds: int) -> None:
         raise StoreUnavailable(self.reason)
 
+    def count_processes(self, ident: str, seconds: int) -> int:
+        raise StoreUnavailable(self.reason)
+
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         raise StoreUnavailable(self.reason)

@@ -30,7 +30,7 @@ from redis.retry import Retry
 from ratelimits.algorithms import Operation
 from ratelimits.exceptions import InvalidStore, StoreError, StoreUnavailable
 
-from . import redis_facts
+from . import processes, redis_facts
 from .base import Answer, Group, Store
 from .facts import RedisFacts
 from .packing import Packed, is_log, log_key, pack, unpack
@@ -60,6 +60,14 @@ def script() -> tuple[str, str]:
 
 
 MOST_CONNECTIONS = 2**31
+# Announces a process, and counts those that did so lately.
+COUNT = """
+local now = tonumber(redis.call('TIME')[1])
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+return redis.call('ZCARD', KEYS[1])
+"""
 
 
 class RedisStore(Store):
@@ -145,6 +153,11 @@ class RedisStore(Store):
     def set_versions(self, versions: Mapping[str, str], seconds: int) -> None:
         for key, version in versions.items():
             self._do("SET", self.make_key(key), version, "EX", seconds)
+
+    def count_processes(self, ident: str, seconds: int) -> int:
+        """See Store.count_processes(). By the server's clock."""
+        count: int = self._do("EVAL", COUNT, 1, self.make_key(processes.key()), ident, seconds)
+        return count
 
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         # Other logs of a subject count for nothing without its own key, and end by themselves.

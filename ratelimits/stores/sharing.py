@@ -11,9 +11,9 @@ from ratelimits.rates import MAX_WINDOW, Rate
 from .base import Slot
 
 
-def share_of(slot: Slot, workers: int | None) -> Slot:
+def share_of(slot: Slot, workers: int) -> Slot:
     """What each of so many processes may let through; at least one unit, if there is any."""
-    if not workers or workers == 1:
+    if workers == 1:
         return slot
     return Slot(_share(slot.limit, workers), slot.subject)
 

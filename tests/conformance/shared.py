@@ -21,7 +21,7 @@ from .stores import TIMEOUT, limit
 # One of each kind that processes can share.
 SHARED = ("redis", "memcached", "postgresql", "sqlite")
 # Far more patient than in production: what is asked here is whether the numbers are right.
-PATIENT = {"STORE_TIMEOUT": TIMEOUT, "STORE_FAILURE": "deny"}
+PATIENT = {"STORE_TIMEOUT": TIMEOUT, "STORE_FAILURE": "deny", "WORKERS": 1}
 
 
 def settings_for(name: str, start_server: Any, folder: Path, **database: Any) -> dict[str, Any]:

@@ -70,6 +70,9 @@ class PureStore(Store):
     def set_versions(self, versions: Mapping[str, str], seconds: int) -> None:
         raise NotImplementedError
 
+    def count_processes(self, ident: str, seconds: int) -> int:
+        raise NotImplementedError
+
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         raise NotImplementedError
 

@@ -17,7 +17,7 @@ from tests.settings import redis_caches
 @pytest.fixture
 def guarded(redis_server: RedisServer, settings: Any) -> Iterator[GuardedStore]:
     """The store in force; what it knows of empty buckets is old after a minute only."""
-    settings.RATELIMITS = {"STORE_TIMEOUT": 20, "LOCAL_REFUSALS": 60}
+    settings.RATELIMITS = {"STORE_TIMEOUT": 20, "LOCAL_REFUSALS": 60, "WORKERS": 1}
     settings.CACHES = redis_caches(redis_server.url)
     store = get_store()
     assert isinstance(store, GuardedStore)

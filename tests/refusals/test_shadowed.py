@@ -111,7 +111,7 @@ def test_never_wrongly(pace: str, seed: int, guarded: GuardedStore, settings: An
 @pytest.mark.django_db(transaction=True)
 def test_edits_are_found(guarded: GuardedStore, settings: Any) -> None:
     """Of the plan, of a tenant, and of the plan that a tenant is on."""
-    settings.RATELIMITS = {**settings.RATELIMITS, "LOCAL_REFUSALS": 60}
+    settings.RATELIMITS = {**settings.RATELIMITS, "LOCAL_REFUSALS": 60, "WORKERS": 1}
     plan = make_plan("api 3/d")
     tenant = Tenant.objects.create(key="acme")
     rng = random.Random(1)

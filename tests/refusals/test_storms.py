@@ -36,7 +36,7 @@ urlpatterns = [path("drf", Limited.as_view())]
 
 @pytest.fixture(autouse=True)
 def _by_default(guarded: GuardedStore, settings: Any) -> None:
-    settings.RATELIMITS = {"STORE_TIMEOUT": 20}
+    settings.RATELIMITS = {"STORE_TIMEOUT": 20, "WORKERS": 1}
 
 
 def asked_in_a_storm(server: RedisServer, call: Callable[[], bool], times: int) -> float:
