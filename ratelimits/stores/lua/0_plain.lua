@@ -68,7 +68,9 @@ function take_plainly(taking)
         if part < 0 then used, part = used - 1, part + b end
         if used < 0 then used, part = 0, 0 end
       end
-      if place > #text + 1 then text = text .. sub(value, #text + 1, place - 1) end
+      if place > #text + 1 then
+        text, others[key] = text .. sub(value, #text + 1, place - 1), true
+      end
     end
     local cost, room = unpack_struct('>d', costs, i * 8 - 7), burst - used - (part > 0 and 1 or 0)
     local fits = cost <= room
@@ -88,7 +90,7 @@ function take_plainly(taking)
   for key, text in pairs(texts) do
     local ttl, value = ceil(needed[key] / 1000) + pad, values[key]
     -- Other limits of this caller are not asked, and need their time.
-    if value and #value > #text then
+    if value and (others[key] or #value > #text) then
       text, ttl = text .. sub(value, #text + 1), max(ttl, redis.call('PTTL', KEYS[key]))
     end
     redis.call('SET', KEYS[key], text, 'PX', ttl)
