@@ -150,7 +150,7 @@ def _version() -> Iterator[Finding]:
     ago = None if left is None or left > kept else kept - left
     value = {"seconds_since_edit": ago if ago is None else round(ago, 3), "without_ttl": False}
     if left == float("inf"):
-        advice = "Somebody else wrote it. Give it an end: manage.py ratelimits_refresh"
+        advice = "The next process to start gives it one; or now: manage.py ratelimits_refresh"
         text = "the plans' version has no end in the store"
         yield Finding("catalog.version", "warning", text, advice, {**value, "without_ttl": True})
         return

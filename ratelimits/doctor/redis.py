@@ -124,7 +124,7 @@ def _keys(keys: Keys | None) -> Finding:
     if keys.endless > len(keys.examples):
         text += f" and {number_of(keys.endless - len(keys.examples), 'other')}"
     advice = (
-        "Somebody else wrote them. Those in use get an end with their next use; the others say "
-        "nothing, and may be deleted."
+        "Somebody else wrote them, or made them stay. Buckets in use get an end with their next "
+        "use, versions from the next process to start; the others may be deleted."
     )
     return Finding("store.keys", "warning", text, advice, value)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ratelimits.algorithms import Operation
+from ratelimits.stores.base import Group, Slot
 from ratelimits.stores.redis import RedisStore
 from tests.servers import RedisServer
 
@@ -146,6 +147,30 @@ def test_versions_end_too(redis_server: RedisServer, redis_only: RedisStore) -> 
     redis_only.set_versions({"of plans": "a", "of a tenant": "b"}, 60)
     assert redis_only.versions(["of plans", "of a tenant", "of nobody"]) == ("a", "b", "")
     assert all(59_000 < ttl <= 60_000 for ttl in lifetimes(redis_server).values())
+
+
+@pytest.mark.parametrize("operation", [Operation.TAKE, Operation.PEEK])
+def test_a_version_without_an_end_gets_one(
+    operation: Operation, redis_server: RedisServer, redis_only: RedisStore
+) -> None:
+    """From the first caller to whom it is news, as it is to each process once."""
+    client = redis_server.client()
+    names = [redis_only.make_key(key) for key in ("of plans", "of a tenant", "of nobody")]
+    client.mset(dict.fromkeys(names, "planted"))
+    versions = (("of plans", "known"), ("of a tenant", "planted"))
+    group = Group((Slot(limit("10/m"), "somebody"),), versions)
+    answer = redis_only.run(operation, group, [1])
+    assert answer.stale == ("planted", "planted")
+    left = [client.ttl(name) for name in names]
+    assert all(86_000 < seconds <= 86_400 for seconds in left[:2])
+    assert left[2] == -1
+
+
+def test_a_version_with_an_end_keeps_it(redis_server: RedisServer, redis_only: RedisStore) -> None:
+    redis_only.set_versions({"of plans": "new"}, 60)
+    group = Group((Slot(limit("10/m"), "somebody"),), (("of plans", "old"),))
+    assert redis_only.run(Operation.TAKE, group, [1]).stale == ("new",)
+    assert 50_000 < redis_server.client().pttl(redis_only.make_key("of plans")) <= 60_000
 
 
 def test_reset_leaves_nothing(redis_server: RedisServer, redis_only: RedisStore) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from ratelimits.catalog import plans_key
 from ratelimits.doctor import redis as judging
@@ -155,6 +157,9 @@ def test_a_version_without_an_end(on_redis: RedisServer) -> None:
     found = look()["catalog.version"]
     assert (found.level, found.value["without_ttl"]) == ("warning", True)
     assert "ratelimits_refresh" in found.advice
+    call_command("ratelimits_refresh", stdout=StringIO())
+    Edit(plans=True).publish()
+    assert look()["catalog.version"].level == "ok"
 
 
 def test_when_the_plans_were_edited(on_redis: RedisServer) -> None:

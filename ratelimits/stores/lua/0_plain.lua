@@ -27,7 +27,13 @@ local versions = tonumber(ARGV[3])
 for i = 1, versions do
   if values[i] and values[i] ~= ARGV[5 + i] then
     local answer = {1}
-    for n = 1, versions do answer[n + 1] = values[n] or ARGV[5 + n] end
+    for n = 1, versions do
+      answer[n + 1] = values[n] or ARGV[5 + n]
+      -- What somebody else wrote, or made to stay, ends too: a day after it was news to anyone.
+      if values[n] and redis.call('PTTL', KEYS[n]) == -1 then
+        redis.pcall('PEXPIRE', KEYS[n], 86400000)
+      end
+    end
     return answer
   end
 end
