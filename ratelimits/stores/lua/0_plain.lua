@@ -67,7 +67,7 @@ function take_plainly(taking)
       local kind, unit, time
       _, kind, used, part, unit, time = unpack_struct(ENTRY, value, place)
       local drained = (now - time) * a
-      if kind ~= 1 or drained < 0 or drained >= EXACT or (part > 0 and unit ~= b) then return end
+      if kind ~= 1 or now < time or drained >= EXACT or (part > 0 and unit ~= b) then return end
       if drained > 0 then
         local rest = fmod(drained, b)
         used, part = used - (drained - rest) / b, part - rest
@@ -78,10 +78,12 @@ function take_plainly(taking)
         text, others[key] = text .. sub(value, #text + 1, place - 1), true
       end
     end
-    local cost, room = unpack_struct('>d', costs, i * 8 - 7), burst - used - (part > 0 and 1 or 0)
+    local room = burst - used - (part > 0 and 1 or 0)
+    if room < 0 then used, part, room = burst, 0, 0 end
+    local cost = unpack_struct('>d', costs, i * 8 - 7)
     local fits = cost <= room
     if not fits and firm == 1 and taking then return take_plainly(false) end
-    if room < 0 or (taking and not fits) then
+    if taking and not fits then
       used, part = burst, 0
     elseif taking then
       used = used + cost
