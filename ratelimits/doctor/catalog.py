@@ -11,13 +11,9 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
 from ratelimits import rows
-from ratelimits.catalog import plans_key
 from ratelimits.checks.plans import LIMITS, check_plans
-from ratelimits.conf import conf
-from ratelimits.exceptions import RateLimitError
-from ratelimits.stores import get_store
 
-from .findings import Finding, number_of, time_text
+from .findings import Finding, number_of
 from .waiting import within_patience
 
 # Rows are looked at for so many seconds, and so many bad ones are named.
@@ -58,7 +54,6 @@ def look() -> Iterator[Finding]:
         yield Finding("catalog", "problem", text, advice, value)
         return
     yield from _findings(alias, read)
-    yield from _version()
 
 
 def _unapplied(alias: str) -> list[str]:
@@ -134,27 +129,3 @@ def _rows(read: Read) -> Finding:
     return Finding(
         "catalog.rows", "warning", text, "Correct them in the admin, or delete them.", value
     )
-
-
-def _version() -> Iterator[Finding]:
-    """When the plans were last edited, as far as the store still knows."""
-    store = get_store()
-    if store is None:
-        return
-    kept = 2 * conf.CATALOG_TTL
-    try:
-        left = store.lifetime(plans_key())
-    except RateLimitError:
-        # What the store says is told elsewhere.
-        return
-    ago = None if left is None or left > kept else kept - left
-    value = {"seconds_since_edit": ago if ago is None else round(ago, 3), "without_ttl": False}
-    if left == float("inf"):
-        advice = "The next process to start gives it one; or now: manage.py ratelimits_refresh"
-        text = "the plans' version has no end in the store"
-        yield Finding("catalog.version", "warning", text, advice, {**value, "without_ttl": True})
-        return
-    text = f"no edit of a plan that the store still knows of, as it does for {time_text(kept)}"
-    if ago is not None:
-        text = f"plans edited {time_text(ago)} ago, and every process told"
-    yield Finding("catalog.version", "ok", text, value=value)

@@ -22,7 +22,7 @@ from ratelimits.stores import backend_of, fitting
 from ratelimits.stores.base import Group, Slot, Store
 from ratelimits.stores.facts import DatabaseFacts, Facts, MemoryFacts, RedisFacts
 
-from . import database, memcached, redis
+from . import database, memcached, redis, shared
 from .findings import Finding, number_of
 
 # Longer than requests wait, to tell a slow server from one that is away.
@@ -88,6 +88,7 @@ def _counting(store: Store, alias: str) -> Iterator[Finding]:
         return
     yield _clock(rounds.ahead, _has_clock(facts))
     yield from _judged(facts)
+    yield from shared.look(store)
 
 
 def _judged(facts: Facts) -> Iterator[Finding]:

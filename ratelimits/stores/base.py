@@ -129,6 +129,10 @@ class Store(ABC):
     def close(self) -> None:  # noqa: B027 (some have none)
         """End its connections, for who made a store to be used once."""
 
+    def recent_processes(self, seconds: int) -> int:
+        """How many processes were announced within the last so many seconds."""
+        return 1
+
     @abstractmethod
     def count_processes(self, ident: str, seconds: int) -> int:
         """Announce a process. How many did so within the last so many seconds, itself included."""

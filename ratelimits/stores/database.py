@@ -120,6 +120,13 @@ class DatabaseStore(ValueStore):
         with self._table() as table:
             table.delete(self._names(group, subjects))
 
+    def recent_processes(self, seconds: int) -> int:
+        """See Store.recent_processes()."""
+        key = self.make_key(processes.key())
+        with self._table() as table:
+            read = table.read((), (key,), lock=False)
+        return len(processes.recent(read.values.get(key, b""), read.now, seconds))
+
     @property
     def address(self) -> str:
         """See Store.address."""

@@ -152,6 +152,12 @@ class MemcachedStore(ValueStore):
         for key in self._names(group, subjects):
             self.servers.delete(key)
 
+    def recent_processes(self, seconds: int) -> int:
+        """See Store.recent_processes()."""
+        key = self.make_key(processes.key())
+        item = self.servers.gets([key]).get(key)
+        return len(processes.recent(item.value, microseconds(), seconds)) if item else 0
+
     @property
     def address(self) -> str:
         """See Store.address."""

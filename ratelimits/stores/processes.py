@@ -71,10 +71,16 @@ def announced(value: bytes, ident: str, now: int, seconds: int) -> tuple[bytes, 
 
     `now` is in microseconds.
     """
-    times = {ident: now // SECOND}
-    for line in value.decode(errors="replace").splitlines():
-        other, _, time = line.partition(" ")
-        # Clocks may differ a little.
-        if other != ident and time.isdigit() and abs(now // SECOND - int(time)) < seconds:
-            times[other] = int(time)
+    times = {**recent(value, now, seconds), ident: now // SECOND}
     return "\n".join(f"{other} {time}" for other, time in times.items()).encode(), len(times)
+
+
+def recent(value: bytes, now: int, seconds: int) -> dict[str, int]:
+    """When the processes in such a value last announced themselves, in seconds."""
+    times = {}
+    for line in value.decode(errors="replace").splitlines():
+        ident, _, time = line.partition(" ")
+        # Clocks may differ a little.
+        if time.isdigit() and abs(now // SECOND - int(time)) < seconds:
+            times[ident] = int(time)
+    return times

@@ -169,6 +169,12 @@ class RedisStore(Store):
         if keys:
             self._do("DEL", *sorted(keys))
 
+    def recent_processes(self, seconds: int) -> int:
+        """See Store.recent_processes()."""
+        now, _ = self._do("TIME")
+        key = self.make_key(processes.key())
+        return int(self._do("ZCOUNT", key, now - seconds + 1, "+inf"))
+
     @property
     def address(self) -> str:
         """See Store.address."""

@@ -44,6 +44,13 @@ def test_each_is_counted_once(shared: Store) -> None:
     assert [count(shared, ident) for ident in ("a", "b", "a", "c", "b")] == [1, 2, 2, 3, 3]
 
 
+def test_who_only_looks_is_not_counted(shared: Store) -> None:
+    assert shared.recent_processes(300) == 0
+    for ident in "ab":
+        count(shared, ident)
+    assert [shared.recent_processes(300) for _ in range(2)] == [2, 2]
+
+
 def test_all_at_once(shared: Store) -> None:
     def announce(index: int) -> int:
         try:
@@ -64,6 +71,7 @@ def test_memory_is_nobody_elses(lent: Callable[[str], Store]) -> None:
 def test_redis_forgets_who_is_gone(redis_server: RedisServer, redis_only: RedisStore) -> None:
     key, client = redis_only.make_key(processes.key()), redis_server.client()
     client.zadd(key, {"gone": time.time() - 302, "idle": time.time() - 290})
+    assert redis_only.recent_processes(300) == 1
     assert count(redis_only, "me") == 2
     assert set(client.zrange(key, 0, -1)) == {b"idle", b"me"}
     assert 290 < client.ttl(key) <= 300

@@ -17,7 +17,9 @@ from ratelimits.doctor import store as doctors_store
 from ratelimits.edits import Edit
 from ratelimits.limiter import take
 from ratelimits.models import Plan
+from ratelimits.stores import get_store
 from ratelimits.stores.facts import RedisFacts
+from ratelimits.stores.guarded import GuardedStore
 from tests.fresh import PATIENT, the_redis_store
 from tests.servers import RedisServer
 from tests.settings import redis_caches
@@ -27,7 +29,8 @@ from .looking import look, printed
 pytestmark = pytest.mark.django_db
 STORE = (
     "store", "store.counts", "store.latency", "store.clock", "store.server", "store.role",
-    "store.memory", "store.evictions", "store.persistence", "store.keys", "breaker",
+    "store.memory", "store.evictions", "store.persistence", "store.keys", "catalog.version",
+    "processes", "breaker",
 )  # fmt: skip
 
 
@@ -176,10 +179,38 @@ def test_a_server_that_is_not_there(redis_server: RedisServer, settings: Any, fr
     assert found["store"].value["address"] == f"{redis_server.address}, database 0"
     assert found["store.counts"].level == found["breaker"].level == "problem"
     assert "refused" in found["store.counts"].text
-    assert "counts by itself" in found["breaker"].text
+    assert "counts its part by itself" in found["breaker"].text
     assert "store.server" not in found
     assert found["catalog.plans"].value["plans"] == 1
     assert printed()[1] == 2
+
+
+def test_nobody_is_woken_up(
+    redis_server: RedisServer, settings: Any, fresh: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By signals or logs of a look, as they are by those of requests."""
+    settings.CACHES = redis_caches(redis_server.url)
+    redis_server.kill()
+    store = get_store()
+    assert isinstance(store, GuardedStore)
+    assert look()["breaker"].value == {
+        "open": False, "answers_in_time": False, "store_failure": "local"
+    }  # fmt: skip
+    assert not store.breaker.is_open
+    assert not caplog.records
+    assert take("acme").allowed
+    assert look()["breaker"].value["open"] is True
+
+
+def test_processes_that_count_each_other(on_redis: RedisServer, settings: Any) -> None:
+    settings.RATELIMITS = {**PATIENT, "WORKERS": None}
+    assert look()["processes"].value == {"counted": 0, "workers": None}
+    for ident in ("one", "two"):
+        the_redis_store().count_processes(ident, 300)
+    assert look()["processes"].value == {"counted": 2, "workers": None}
+    assert look()["processes"].value["counted"] == 2, "who looks is not counted"
+    settings.RATELIMITS = {**PATIENT, "WORKERS": 5}
+    assert look()["processes"].value["workers"] == 5
 
 
 def test_a_server_that_hangs(redis_server: RedisServer, settings: Any, fresh: None) -> None:
