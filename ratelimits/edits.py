@@ -118,13 +118,13 @@ def catalog() -> Flow[Catalog]:
     Only the thread that queries knows its connection; an event loop has another one. Nobody
     goes there unless somebody edits at this moment.
     """
-    if not _is_anyone_editing():
+    if not is_anyone_editing():
         return shared
     found: Catalog = yield Effect(_catalog, sync_to_async(_catalog, thread_sensitive=True))
     return found
 
 
-def _is_anyone_editing() -> bool:
+def is_anyone_editing() -> bool:
     """Whether a transaction with edits is open on any connection, as far as can be told."""
     if not _open:
         return False

@@ -13,7 +13,7 @@ from .algorithms import Operation
 from .catalog import Caller, Catalog, own_subject
 from .conf import conf
 from .counting import decide
-from .edits import catalog
+from .edits import catalog, is_anyone_editing, shared
 from .effects import Effect, Flow
 from .exceptions import CatalogUnavailable
 from .limits import Decision
@@ -47,7 +47,7 @@ Find = Callable[["tuple[str, ...] | None"], Flow[Asked]]
 def operate(operation: Operation, who: Who, scope: str, cost: int) -> Flow[Decision]:
     """One operation on all limits of a key's or a request's plan."""
     caller = Effect(caller_of, acaller_of, (who,))
-    return (yield from count(operation, who, cost, of_plan(caller, scope, cost)))
+    return count(operation, who, cost, of_plan(caller, scope, cost))
 
 
 def at_door(request: Any, is_spared: Callable[[Any], bool]) -> Flow[Decision]:
@@ -58,18 +58,18 @@ def at_door(request: Any, is_spared: Callable[[Any], bool]) -> Flow[Decision]:
         asked = yield from find(stale)
         return NOTHING if asked.group.slots and is_spared(request) else asked
 
-    return (yield from take_at_door(request, 1, find_unless_spared))
+    return take_at_door(request, 1, find_unless_spared)
 
 
 def at_view(request: Any, scope: str = "", cost: int = 1) -> Flow[Decision]:
     """Take from a request's plan at a door: if it refuses, the request has taken nothing."""
     caller = Effect(caller_of, acaller_of, (request,))
-    return (yield from take_at_door(request, cost, of_plan(caller, scope, cost)))
+    return take_at_door(request, cost, of_plan(caller, scope, cost))
 
 
 def take_at_door(request: Any, cost: int, find: Find) -> Flow[Decision]:
     """Take what is asked at a door. If it refuses, earlier doors give back what they took."""
-    return (yield from count(Operation.TAKE, request, cost, find, is_door=True))
+    return count(Operation.TAKE, request, cost, find, is_door=True)
 
 
 def of_plan(caller: Effect, scope: str, cost: int) -> Find:
@@ -82,10 +82,10 @@ def of_plan(caller: Effect, scope: str, cost: int) -> Find:
         who, exempt = found[0]
         if exempt and who.tenant is None:
             return NOTHING
-        kept = yield from catalog()
+        kept = (yield from catalog()) if is_anyone_editing() else shared
         if stale is not None:
             kept.learn(who, stale)
-        group = yield from limits_of(kept, who, scope)
+        group = kept.warm(who, scope) or (yield from limits_of(kept, who, scope))
         if exempt and not group.own:
             return NOTHING
         if who.only_address and not group.slots and not kept.is_due():
@@ -97,7 +97,7 @@ def of_plan(caller: Effect, scope: str, cost: int) -> Find:
 
 def limits_of(kept: Catalog, caller: Caller, scope: str | None) -> Flow[Group]:
     """The limits of a caller; a scope of None is all scopes."""
-    group = kept.warm(caller, scope)
+    group: Group | None = kept.warm(caller, scope)
     if group is None:
         group = yield Effect(kept.load, sync_to_async(kept.load), (caller, scope))
     return group

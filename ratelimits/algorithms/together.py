@@ -44,20 +44,18 @@ def run(
     to be stored even so, as what settling gave: a burst that was lowered or a clock that was
     set back would otherwise break the wait that is told. Only a peek stores nothing.
     """
-    settled = tuple(a.algorithm.settle(s, a.terms, now) for a, s in zip(asks, states, strict=True))
-    fitted = tuple(
-        a.algorithm.fits(s, a.terms, a.cost, now) for a, s in zip(asks, settled, strict=True)
-    )
-    refused = operation in (Operation.TAKE, Operation.PEEK) and any(
-        a.firm and not fits for a, fits in zip(asks, fitted, strict=True)
-    )
-    if refused or operation is Operation.PEEK:
-        return Result(not refused, settled, fitted)
-    after = tuple(_apply(operation, a, s, now) for a, s in zip(asks, settled, strict=True))
-    return Result(True, after, fitted)
-
-
-def _apply(operation: Operation, ask: Ask, state: State, now: int) -> State:
-    if operation is Operation.REFUND:
-        return ask.algorithm.refund(state, ask.terms, ask.cost, now)
-    return ask.algorithm.add(state, ask.terms, ask.cost, now)
+    settled, fitted, refused = [], [], False
+    for (algorithm, terms, cost, firm), stored in zip(asks, states, strict=True):
+        state = algorithm.settle(stored, terms, now)
+        fits = algorithm.fits(state, terms, cost, now)
+        settled.append(state)
+        fitted.append(fits)
+        refused = refused or (firm and not fits)
+    if operation is Operation.PEEK or (refused and operation is Operation.TAKE):
+        return Result(not refused, tuple(settled), tuple(fitted))
+    gives_back = operation is Operation.REFUND
+    after = [
+        (algorithm.refund if gives_back else algorithm.add)(state, terms, cost, now)
+        for (algorithm, terms, cost, _), state in zip(asks, settled, strict=True)
+    ]
+    return Result(True, tuple(after), tuple(fitted))

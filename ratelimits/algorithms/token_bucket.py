@@ -28,10 +28,15 @@ def settle(state: State | None, terms: Terms, now: int) -> State:
     a, b = rate(terms)
     if state is None:
         return State(0, 0, b, now)
-    used, part, unit = _in_units(state, b)
-    time = settled_time(state.time, now)
-    if state.time < now:
-        used, part = _drained(used, part, unit, a * (unit // b) * (now - state.time))
+    used, part, unit, before, _ = state
+    if unit != b:
+        used, part, unit = _in_units(state, b)
+    time = now
+    if before < now:
+        left = used * unit + part - a * (unit // b) * (now - before)
+        used, part = divmod(left, unit) if left > 0 else (0, 0)
+    else:
+        time = settled_time(before, now)
     if used + (part > 0) > terms.burst:
         return State(terms.burst, 0, b, time)
     return State(used, part, unit if part else b, time)
@@ -48,13 +53,8 @@ def _in_units(state: State, b: int) -> tuple[int, int, int]:
     return state.used + carry, part, b
 
 
-def _drained(used: int, part: int, unit: int, amount: int) -> tuple[int, int]:
-    left = used * unit + part - amount
-    return divmod(left, unit) if left > 0 else (0, 0)
-
-
 def fits(state: State, terms: Terms, cost: int, now: int) -> bool:
-    return cost <= room(state, terms, now)
+    return cost <= terms.burst - state.used - (state.part > 0)
 
 
 def room(state: State, terms: Terms, now: int) -> int:
@@ -63,9 +63,10 @@ def room(state: State, terms: Terms, now: int) -> int:
 
 def add(state: State, terms: Terms, cost: int, now: int) -> State:
     """More is used; a charge above what is left empties the bucket and no more."""
-    if cost > room(state, terms, now):
-        return state._replace(used=terms.burst, part=0)
-    return state._replace(used=state.used + cost)
+    used, part, unit, time, _ = state
+    if cost > terms.burst - used - (part > 0):
+        return State(terms.burst, 0, unit, time)
+    return State(used + cost, part, unit, time)
 
 
 def refund(state: State, terms: Terms, cost: int, now: int) -> State:

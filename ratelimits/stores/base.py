@@ -50,10 +50,23 @@ class Group:
         return {}
 
     def asks(self, costs: Sequence[int]) -> tuple[Ask, ...]:
-        return tuple(
-            Ask(ALGORITHMS[limit.algorithm], limit.terms, cost, not limit.is_shadow)
+        """What is asked of each limit; made once for costs that are those of the last call."""
+        kept = self.prepared.get(Ask)
+        if isinstance(kept, Asks) and kept.costs == costs:
+            return kept.asks
+        asks = tuple(
+            Ask(ALGORITHMS[limit.algorithm], limit.terms, min(cost, MOST), not limit.is_shadow)
             for (limit, _), cost in zip(self.slots, costs, strict=True)
         )
+        self.prepared[Ask] = Asks(list(costs), asks)
+        return asks
+
+
+class Asks(NamedTuple):
+    """What was asked at certain costs."""
+
+    costs: list[int]
+    asks: tuple[Ask, ...]
 
 
 def ident_of(limit: Limit) -> bytes:

@@ -12,7 +12,7 @@ from ratelimits.clock import microseconds
 
 from .base import Answer, Group, Slot, Store
 from .facts import MemoryFacts
-from .stateful import asked, count, stale
+from .stateful import count, stale
 
 # What is kept is used up in part; what is full need not be kept at all.
 MOST_BUCKETS = 100_000
@@ -46,7 +46,7 @@ class MemoryStore(Store):
     def run(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
     ) -> Answer:
-        asks = asked(group, costs)
+        asks = group.asks(costs)
         with self._lock:
             at = microseconds() if now is None else now
             refused = stale(group, self._version)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ratelimits.algorithms import Ask, Operation, State, run
 
-from .base import MOST, Answer, Group
+from .base import Answer, Group
 
 
 class Counted(NamedTuple):
@@ -17,15 +17,13 @@ class Counted(NamedTuple):
     states: tuple[State, ...]
 
 
-def asked(group: Group, costs: Sequence[int]) -> tuple[Ask, ...]:
-    return group.asks([min(cost, MOST) for cost in costs])
-
-
 def stale(group: Group, current: Callable[[str], str]) -> Answer | None:
     """The answer to a caller who knows other versions than the store's, if so."""
-    if all((current(key) or known) == known for key, known in group.versions):
-        return None
-    return Answer(0, False, (), (), tuple(current(key) or known for key, known in group.versions))
+    for key, known in group.versions:
+        if (current(key) or known) != known:
+            now = tuple([current(key) or known for key, known in group.versions])
+            return Answer(0, False, (), (), now)
+    return None
 
 
 def count(
@@ -33,8 +31,8 @@ def count(
 ) -> Counted:
     """Do an operation on the stored states of its limits, at a time in microseconds."""
     result = run(operation, asks, stored, now)
-    condensed = tuple(
+    condensed = [
         ask.algorithm.condense(state, ask.terms, ask.cost)
         for ask, state in zip(asks, result.states, strict=True)
-    )
-    return Counted(Answer(now, result.allowed, condensed, result.fitted), result.states)
+    ]
+    return Counted(Answer(now, result.allowed, tuple(condensed), result.fitted), result.states)

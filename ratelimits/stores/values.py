@@ -13,7 +13,7 @@ from ratelimits.algorithms.base import DAY, SKEW
 from .base import Answer, Group, Slot, Store
 from .entries import Entry, packed, unpacked
 from .packing import CODES
-from .stateful import asked, count
+from .stateful import count
 
 SECOND = 1_000_000
 # How much longer than needed a value is kept; by far, if time stands still for the caller but
@@ -86,7 +86,7 @@ class ValueStore(Store):
         """The answer from the values that were read, and what must be stored for it to hold."""
         sheet = Sheet(group, self._plan(group), values)
         margin = FROZEN_MARGIN if frozen else MARGIN
-        return sheet.count(operation, asked(group, costs), now, margin)
+        return sheet.count(operation, group.asks(costs), now, margin)
 
     def _names(self, group: Group, subjects: Sequence[str]) -> list[str]:
         """The keys of the subjects and of those in the group."""
