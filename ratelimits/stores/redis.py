@@ -10,22 +10,7 @@ from typing import Any
 
 import redis
 from django.core.cache.backends.base import BaseCache
-from redis.backoff import NoBackoff
-from redis.exceptions import (
-    AuthenticationError,
-    AuthorizationError,
-    ClusterDownError,
-    ConnectionError,
-    MasterDownError,
-    NoPermissionError,
-    NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisError,
-    TimeoutError,
-    TryAgainError,
-)
-from redis.retry import Retry
+from redis.exceptions import NoScriptError, RedisError
 
 from ratelimits.algorithms import Operation
 from ratelimits.exceptions import InvalidStore, StoreError, StoreUnavailable
@@ -34,21 +19,8 @@ from . import processes, redis_facts
 from .base import Answer, Group, Store
 from .facts import RedisFacts
 from .packing import Packed, is_log, log_key, pack, unpack
-
-# The server is away, or can't do its work now. Anything else it says is a bug, ours or that
-# of whoever wrote to our keys.
-FAULTS = (
-    ConnectionError,
-    TimeoutError,
-    ReadOnlyError,
-    OutOfMemoryError,
-    ClusterDownError,
-    MasterDownError,
-    TryAgainError,
-    AuthenticationError,
-    AuthorizationError,
-    NoPermissionError,
-)
+from .redis_alias import pool_of
+from .redis_connections import exchange, is_fault, own_pool
 
 
 @cache
@@ -59,7 +31,6 @@ def script() -> tuple[str, str]:
     return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
-MOST_CONNECTIONS = 2**31
 # Announces a process, and counts those that did so lately.
 COUNT = """
 local now = tonumber(redis.call('TIME')[1])
@@ -92,19 +63,7 @@ class RedisStore(Store):
             raise InvalidStore(f"The cache's settings make no Redis client: {error}") from error
 
     def _connect(self) -> redis.Redis:
-        pool = _alias_client(self.backend).connection_pool
-        options = dict(pool.connection_kwargs)
-        for name in ("retry_on_error", "retry_on_timeout", "decode_responses", "encoding"):
-            options.pop(name, None)
-        options.update(
-            socket_timeout=self.timeout,
-            socket_connect_timeout=self.timeout,
-            retry=Retry(NoBackoff(), 0),
-            decode_responses=False,
-            max_connections=MOST_CONNECTIONS,
-        )
-        own = redis.ConnectionPool(connection_class=pool.connection_class, **options)
-        return redis.Redis(connection_pool=own)
+        return redis.Redis(connection_pool=own_pool(pool_of(self.backend), self.timeout))
 
     def check(self) -> None:
         """See Store.check()."""
@@ -134,14 +93,14 @@ class RedisStore(Store):
             return self._do("EVAL", text, *arguments)
 
     def _do(self, *command: Any) -> Any:
+        pool = self.client.connection_pool
         try:
-            client = self.client
-            return client.execute_command(*command)  # type: ignore[no-untyped-call]
-        except (NoScriptError, InvalidStore):
+            return exchange(pool, command)
+        except NoScriptError:
             raise
-        except FAULTS as error:
-            raise StoreUnavailable(f"Redis can't count now: {error}") from error
         except RedisError as error:
+            if is_fault(error):
+                raise StoreUnavailable(f"Redis can't count now: {error}") from error
             raise StoreError(f"Redis refused a command: {error}") from error
 
     def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
@@ -173,7 +132,7 @@ class RedisStore(Store):
         """See Store.recent_processes()."""
         now, _ = self._do("TIME")
         key = self.make_key(processes.key())
-        return int(self._do("ZCOUNT", key, now - seconds + 1, "+inf"))
+        return int(self._do("ZCOUNT", key, int(now) - seconds + 1, "+inf"))
 
     @property
     def address(self) -> str:
@@ -194,12 +153,3 @@ class RedisStore(Store):
     def close(self) -> None:
         """See Store.close()."""
         self.client.connection_pool.disconnect()
-
-
-def _alias_client(backend: Any) -> redis.Redis:
-    """The client behind django-redis's backend, or Django's own."""
-    if hasattr(backend, "client"):
-        client: redis.Redis = backend.client.get_client(write=True)
-        return client
-    own: redis.Redis = backend._cache.get_client(None, write=True)
-    return own
