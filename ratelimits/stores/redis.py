@@ -11,6 +11,7 @@ from typing import Any
 import redis
 from django.core.cache.backends.base import BaseCache
 from redis.exceptions import NoScriptError, RedisError
+from redis.sentinel import SentinelConnectionPool
 
 from ratelimits.algorithms import Operation
 from ratelimits.exceptions import InvalidStore, StoreError, StoreUnavailable
@@ -21,6 +22,7 @@ from .facts import RedisFacts
 from .packing import Packed, is_log, log_key, pack, unpack
 from .redis_alias import pool_of
 from .redis_connections import exchange, is_fault, own_pool
+from .redis_sentinel import own_sentinel_pool
 
 
 @cache
@@ -63,7 +65,9 @@ class RedisStore(Store):
             raise InvalidStore(f"The cache's settings make no Redis client: {error}") from error
 
     def _connect(self) -> redis.Redis:
-        return redis.Redis(connection_pool=own_pool(pool_of(self.backend), self.timeout))
+        pool = pool_of(self.backend)
+        make = own_sentinel_pool if isinstance(pool, SentinelConnectionPool) else own_pool
+        return redis.Redis(connection_pool=make(pool, self.timeout))
 
     def check(self) -> None:
         """See Store.check()."""

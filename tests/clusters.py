@@ -1,0 +1,116 @@
+"""Several servers that make up one: a Redis or Valkey cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from tests.servers import RedisServer, free_port
+
+SLOTS = 16384
+
+
+def wait_until(true: Callable[[], Any], what: str, timeout: float = 30) -> None:
+    deadline = time.monotonic() + timeout
+    while True:
+        with suppress(redis.RedisError):
+            if true():
+                return
+        assert time.monotonic() < deadline, f"after {timeout} s not yet: {what}"
+        time.sleep(0.02)
+
+
+class ClusterNode(RedisServer):
+    """One server of a cluster. It keeps its place in it when it is killed and started again."""
+
+    name = "cluster"
+
+    def __init__(self, binary: str, directory: Path, node_timeout: int) -> None:
+        self.bus = free_port()
+        self.node_timeout = node_timeout
+        directory.mkdir(exist_ok=True)
+        super().__init__(binary, directory)
+
+    def command(self) -> list[str]:
+        options = {
+            "cluster-enabled": "yes",
+            "cluster-port": self.bus,
+            "cluster-node-timeout": self.node_timeout,
+            # Who has a master that is there is served, whatever became of the others.
+            "cluster-require-full-coverage": "no",
+        }
+        words = (word for name, value in options.items() for word in (f"--{name}", str(value)))
+        return [*super().command(), *words]
+
+    def told(self, *command: Any) -> Any:
+        return self.client().execute_command("CLUSTER", *command)
+
+    @property
+    def id(self) -> str:
+        return str(self.told("MYID").decode())
+
+    def is_ok(self) -> bool:
+        return b"cluster_state:ok" in self.told("INFO")
+
+
+class RedisCluster:
+    """Masters that share the hash slots evenly."""
+
+    def __init__(
+        self, binary: str, directory: Path, masters: int = 3, node_timeout: int = 30_000
+    ) -> None:
+        self.nodes = [
+            ClusterNode(binary, directory / str(number), node_timeout) for number in range(masters)
+        ]
+        for number, node in enumerate(self.nodes):
+            first, last = SLOTS * number // masters, SLOTS * (number + 1) // masters - 1
+            node.told("ADDSLOTSRANGE", first, last)
+            self.meet(node)
+        self.wait_until_ok()
+
+    def meet(self, node: ClusterNode) -> None:
+        for other in self.nodes:
+            if other is not node:
+                node.told("MEET", "127.0.0.1", other.port, other.bus)
+
+    def wait_until_ok(self) -> None:
+        for node in self.nodes:
+            wait_until(partial(self.is_whole, node), "the cluster is whole")
+
+    def is_whole(self, node: ClusterNode) -> bool:
+        known = node.told("NODES")
+        return node.is_ok() and len(node.told("SLOTS")) >= len(self.nodes) and b"fail" not in known
+
+    @property
+    def url(self) -> str:
+        return self.nodes[0].url
+
+    @property
+    def urls(self) -> str:
+        return ",".join(node.url for node in self.nodes)
+
+    def node_at(self, port: int) -> ClusterNode:
+        return next(node for node in self.nodes if node.port == port)
+
+    def flush(self) -> None:
+        for node in self.nodes:
+            node.flush()
+
+    def keys(self) -> set[bytes]:
+        return {key for node in self.nodes for key in node.client().scan_iter()}
+
+    def kill(self) -> None:
+        for node in self.nodes:
+            node.kill()
+
+    def recover(self) -> None:
+        for node in self.nodes:
+            node.cont() if node.process is not None else node.start()
+        self.wait_until_ok()
+        self.flush()
