@@ -24,6 +24,10 @@ class StoreBusy(StoreUnavailable):
     """The store answers, but others were faster for as long as a call may take."""
 
 
+class PartUnavailable(StoreBusy):
+    """One server of several is away. The others are there, and somebody looks after that one."""
+
+
 class StoreError(RateLimitError):
     """The store answered with something that only a bug or a foreign key explains."""
 

@@ -14,6 +14,7 @@ from django.db import connections
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
+from tests.clusters import RedisCluster
 from tests.fresh import forget_everything, fresh, on_redis  # noqa: F401 (fixtures)
 from tests.servers import (
     MemcachedServer,
@@ -31,15 +32,17 @@ hypothesis_settings.register_profile(
 )
 hypothesis_settings.load_profile("ours")
 
-AnyServer = TypeVar("AnyServer", bound=Server)
+AnyServer = TypeVar("AnyServer", bound=Server | RedisCluster)
 StartServer = Callable[[str], Any]
 
 NO_SKIPS = os.environ.get("RATELIMITS_NO_SKIPS") == "1"
 LONG = os.environ.get("RATELIMITS_LONG") == "1"
 left_out = pytest.StashKey[int]()
-SERVERS: dict[str, tuple[type[Server], Callable[[], str | None]]] = {
+SERVERS: dict[str, tuple[Callable[..., Any], Callable[[], str | None]]] = {
     "redis": (RedisServer, lambda: shutil.which("redis-server")),
     "valkey": (ValkeyServer, find_valkey),
+    "cluster": (RedisCluster, lambda: shutil.which("redis-server")),
+    "valkey-cluster": (RedisCluster, find_valkey),
     "memcached": (MemcachedServer, lambda: shutil.which("memcached")),
     "postgresql": (PostgreSQLServer, find_postgresql),
 }
@@ -48,9 +51,9 @@ SERVERS: dict[str, tuple[type[Server], Callable[[], str | None]]] = {
 @pytest.fixture(scope="session")
 def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartServer]:
     """Starts each server when the first test asks for it, and ends them all."""
-    running: dict[str, Server] = {}
+    running: dict[str, Server | RedisCluster] = {}
 
-    def start(name: str) -> Server:
+    def start(name: str) -> Server | RedisCluster:
         if name not in running:
             kind, find = SERVERS[name]
             binary = find()
@@ -84,6 +87,19 @@ def valkey_server(start_server: StartServer) -> Iterator[ValkeyServer]:
 @pytest.fixture(params=["redis", "valkey"])
 def redis_like(request: pytest.FixtureRequest, start_server: StartServer) -> Iterator[RedisServer]:
     """The test runs once with Redis and once with Valkey."""
+    yield from lend(start_server(request.param))
+
+
+@pytest.fixture
+def redis_cluster(start_server: StartServer) -> Iterator[RedisCluster]:
+    yield from lend(start_server("cluster"))
+
+
+@pytest.fixture(params=["cluster", "valkey-cluster"])
+def cluster_like(
+    request: pytest.FixtureRequest, start_server: StartServer
+) -> Iterator[RedisCluster]:
+    """The test runs once with a cluster of Redis and once with one of Valkey."""
     yield from lend(start_server(request.param))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from hashlib import sha1
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import redis
 from django.core.cache.backends.base import BaseCache
@@ -22,7 +22,11 @@ from .facts import RedisFacts
 from .packing import Packed, is_log, log_key, pack, unpack
 from .redis_alias import pool_of
 from .redis_connections import exchange, is_fault, own_pool
+from .redis_parts import EVERYONE
 from .redis_sentinel import own_sentinel_pool
+
+if TYPE_CHECKING:
+    from .redis_cluster import Cluster
 
 
 @cache
@@ -69,6 +73,16 @@ class RedisStore(Store):
         make = own_sentinel_pool if isinstance(pool, SentinelConnectionPool) else own_pool
         return redis.Redis(connection_pool=make(pool, self.timeout))
 
+    @cached_property
+    def cluster(self) -> Cluster | None:
+        """What counts instead, if the server is one of a cluster.
+
+        Asks it, once in the life of a process. Raises StoreUnavailable if it does not answer.
+        """
+        from .redis_cluster import find_cluster
+
+        return find_cluster(self.backend, self.client.connection_pool, self.timeout)
+
     def check(self) -> None:
         """See Store.check()."""
         self.client  # noqa: B018
@@ -80,6 +94,8 @@ class RedisStore(Store):
     def run(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
     ) -> Answer:
+        if self.cluster is not None:
+            return self.cluster.run(operation, group, costs, now)
         packed = self._packed(group)
         return unpack(self._script(packed.arguments(operation.value, costs, now)))
 
@@ -97,6 +113,9 @@ class RedisStore(Store):
             return self._do("EVAL", text, *arguments)
 
     def _do(self, *command: Any) -> Any:
+        if self.cluster is not None:
+            # What belongs to no caller is where the limits of everyone are.
+            return self.cluster.do(EVERYONE, *command)
         pool = self.client.connection_pool
         try:
             return exchange(pool, command)
@@ -110,10 +129,14 @@ class RedisStore(Store):
     def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
         if not keys:
             return ()
+        if self.cluster is not None:
+            return self.cluster.versions(keys)
         values = self._do("MGET", *map(self.make_key, keys))
         return tuple("" if value is None else value.decode() for value in values)
 
     def set_versions(self, versions: Mapping[str, str], seconds: int) -> None:
+        if self.cluster is not None:
+            return self.cluster.set_versions(versions, seconds)
         for key, version in versions.items():
             self._do("SET", self.make_key(key), version, "EX", seconds)
 
@@ -123,6 +146,8 @@ class RedisStore(Store):
         return count
 
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
+        if self.cluster is not None:
+            return self.cluster.reset(group, subjects)
         # Other logs of a subject count for nothing without its own key, and end by themselves.
         keys = {self.make_key(subject) for subject in subjects}
         for slot, ident in zip(group.slots, group.idents, strict=True):
@@ -157,3 +182,7 @@ class RedisStore(Store):
     def close(self) -> None:
         """See Store.close()."""
         self.client.connection_pool.disconnect()
+        # Not asked for now, if nobody has needed to know so far.
+        cluster: Cluster | None = self.__dict__.get("cluster")
+        if cluster is not None:
+            cluster.close()

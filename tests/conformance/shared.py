@@ -19,7 +19,7 @@ from tests.settings import database_caches, memcached_caches, redis_caches
 from .stores import TIMEOUT, limit
 
 # One of each kind that processes can share.
-SHARED = ("redis", "memcached", "postgresql", "sqlite")
+SHARED = ("redis", "cluster", "memcached", "postgresql", "sqlite")
 # Far more patient than in production: what is asked here is whether the numbers are right.
 PATIENT = {"STORE_TIMEOUT": TIMEOUT, "STORE_FAILURE": "deny", "WORKERS": 1}
 
@@ -27,8 +27,8 @@ PATIENT = {"STORE_TIMEOUT": TIMEOUT, "STORE_FAILURE": "deny", "WORKERS": 1}
 def settings_for(name: str, start_server: Any, folder: Path, **database: Any) -> dict[str, Any]:
     """Settings of a project that counts in a store of SHARED."""
     settings: dict[str, Any] = {"RATELIMITS": PATIENT}
-    if name == "redis":
-        return settings | {"CACHES": redis_caches(start_server("redis").url)}
+    if name in ("redis", "cluster"):
+        return settings | {"CACHES": redis_caches(start_server(name).url)}
     if name == "memcached":
         return settings | {"CACHES": memcached_caches(start_server("memcached").address)}
     if name == "postgresql":

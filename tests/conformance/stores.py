@@ -23,7 +23,8 @@ from ratelimits.stores.redis import RedisStore
 from tests.servers import PostgreSQLServer
 
 STORES = (
-    "pure", "memory", "django-redis", "django", "valkey", "memcached", "postgresql", "sqlite"
+    "pure", "memory", "django-redis", "django", "valkey", "cluster", "memcached", "postgresql",
+    "sqlite",
 )  # fmt: skip
 REAL = STORES[1:]
 # Generous, since a test that is not about timeouts must not fail by one.
@@ -146,14 +147,14 @@ def make_store(name: str, start_server: Any) -> Store:
         return sqlite_store()
     if name == "postgresql":
         return postgresql_store(start_server("postgresql"))
-    server = start_server("valkey" if name == "valkey" else "redis")
+    server = start_server(name if name in ("valkey", "cluster") else "redis")
     return redis_store(server.url, "django" if name == "django" else "django-redis")
 
 
 def close(store: Store) -> None:
     """End its connections, which would only be missed when the garbage is collected."""
     if isinstance(store, RedisStore):
-        store.client.connection_pool.disconnect()
+        store.close()
     elif isinstance(store, MemcachedStore):
         store.servers.close()
     elif hasattr(store, "own"):

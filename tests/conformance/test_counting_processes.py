@@ -21,7 +21,7 @@ from tests.servers import RedisServer
 from .stores import close, redis_store
 from .watching import watch
 
-TOGETHER = ("django-redis", "django", "valkey", "memcached", "postgresql", "sqlite")
+TOGETHER = ("django-redis", "django", "valkey", "cluster", "memcached", "postgresql", "sqlite")
 
 
 def count(store: Store, ident: str) -> int:
