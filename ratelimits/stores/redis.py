@@ -159,9 +159,9 @@ class RedisStore(Store):
 
     def recent_processes(self, seconds: int) -> int:
         """See Store.recent_processes()."""
-        now, _ = self._do("TIME")
+        now = int(self._do("TIME")[0])
         key = self.make_key(processes.key())
-        return int(self._do("ZCOUNT", key, int(now) - seconds + 1, "+inf"))
+        return int(self._do("ZCOUNT", key, now - seconds + 1, "+inf"))
 
     @property
     def address(self) -> str:
