@@ -18,6 +18,7 @@ from pymemcache.exceptions import (
     MemcacheServerError,
     MemcacheUnexpectedCloseError,
 )
+from pymemcache.pool import ObjectPool
 
 from ratelimits.exceptions import StoreError, StoreUnavailable
 
@@ -42,6 +43,20 @@ class Item(NamedTuple):
 
     value: bytes
     token: Any
+
+
+class Pool(ObjectPool):  # type: ignore[misc]
+    """Closes a connection after whatever interrupted a command, be it no error but a signal."""
+
+    @contextmanager
+    def get_and_release(self, destroy_on_fail: bool = False) -> Iterator[Any]:
+        connected = self.get()
+        try:
+            yield connected
+        except BaseException:
+            self.destroy(connected)
+            raise
+        self.release(connected)
 
 
 class Servers:
@@ -73,7 +88,7 @@ class Servers:
         return self._clients
 
     def _client(self, address: Any) -> PooledClient:
-        return PooledClient(
+        client = PooledClient(
             address,
             connect_timeout=self.timeout,
             timeout=self.timeout,
@@ -82,6 +97,13 @@ class Servers:
             allow_unicode_keys=True,
             **self._options,
         )
+        client.client_pool = Pool(
+            client._create_client,
+            after_remove=lambda connected: connected.close(),
+            idle_timeout=self._options.get("pool_idle_timeout", 0),
+            lock_generator=self._options.get("lock_generator"),
+        )
+        return client
 
     def _of(self, key: str) -> PooledClient:
         return self.clients[self._hasher.get_node(key)]
