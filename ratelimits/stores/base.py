@@ -153,9 +153,16 @@ class Store(ABC):
     async def arun(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
     ) -> Answer:
-        """See run()."""
-        run = sync_to_async(self.run, thread_sensitive=self.thread_sensitive)
-        return await run(operation, group, costs, now)
+        """See run(). May have to wait for a thread."""
+
+        def run() -> Answer:
+            self.before()
+            return self.run(operation, group, costs, now)
+
+        return await sync_to_async(run, thread_sensitive=self.thread_sensitive)()
+
+    def before(self) -> None:  # noqa: B027 (an unguarded store has nothing to look at)
+        """Called once there is a thread for arun(). A guard's may raise StoreUnavailable."""
 
     async def aversions(self, keys: Sequence[str]) -> tuple[str, ...]:
         """See versions()."""

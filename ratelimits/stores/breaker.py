@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable
 
 from ratelimits.aside import Aside
-from ratelimits.exceptions import RateLimitError, StoreUnavailable
+from ratelimits.exceptions import StoreUnavailable
 from ratelimits.logs import logger
 from ratelimits.signals import store_down, store_up
 
@@ -22,7 +23,8 @@ class Breaker:
     def __init__(self, probe: Callable[[], None]) -> None:
         self._probe = probe
         self._lock = threading.Lock()
-        self._fault: StoreUnavailable | None = None
+        # Its text alone: the error itself knows the request that met it.
+        self._fault: str | None = None
         self._process = 0
         self._aside = Aside()
 
@@ -37,15 +39,15 @@ class Breaker:
             if self._process != os.getpid():
                 # Threads do not survive a fork.
                 self._watch()
-            raise StoreUnavailable(str(fault))
+            raise StoreUnavailable(fault)
 
     def trip(self, fault: StoreUnavailable) -> None:
         """The store failed: ask it no more until it answers a probe."""
         with self._lock:
             if self._fault is not None:
                 return
-            self._fault = fault
-        logger.error("The store of the rate limits is away: %s", fault)
+            self._fault = str(fault)
+        logger.error("The store of the rate limits is away: %s", self._fault)
         self._aside.send(store_down, type(self), fault=str(fault))
         self._watch()
 
@@ -54,20 +56,41 @@ class Breaker:
             if self._process == os.getpid():
                 return
             self._process = os.getpid()
-        threading.Thread(target=self._until_back, name="ratelimits-probe", daemon=True).start()
+        # A store that was replaced, as in tests, is looked after no longer.
+        thread = threading.Thread(
+            target=_look_after, args=(weakref.ref(self),), name="ratelimits-probe", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError:
+            # No threads left, or the interpreter ends. The next call tries again.
+            self._process = 0
 
-    def _until_back(self) -> None:
-        time.sleep(PROBE_EVERY)
-        while not self._answers():
-            time.sleep(PROBE_EVERY)
+    def close(self) -> bool:
+        """Ask the store again if it answers. Tells whether it does."""
+        if not self._answers():
+            return False
         with self._lock:
             self._fault, self._process = None, 0
         logger.warning("The store of the rate limits is back.")
         self._aside.send(store_up, type(self))
+        return True
 
     def _answers(self) -> bool:
         try:
             self._probe()
-        except RateLimitError:
+        except StoreUnavailable:
             return False
+        except Exception:
+            # It answers, so that each call finds out by itself what is wrong.
+            logger.exception("A probe of the store of the rate limits failed.")
         return True
+
+
+def _look_after(reference: weakref.ref[Breaker]) -> None:
+    is_back = False
+    while not is_back:
+        time.sleep(PROBE_EVERY)
+        breaker = reference()
+        is_back = breaker is None or breaker.close()
+        del breaker

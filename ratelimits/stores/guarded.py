@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from ratelimits.algorithms import Operation, State
 from ratelimits.conf import conf
 from ratelimits.exceptions import StoreBusy, StoreError, StoreUnavailable
+from ratelimits.limits import Limit
 from ratelimits.logs import logger, once
+from ratelimits.rates import Rate
 
-from .base import Answer, Group, Store
+from .base import Answer, Group, Slot, Store
 from .breaker import Breaker
 from .memory import MemoryStore
 from .processes import Processes
@@ -18,6 +21,10 @@ from .refusals import Refusals, monotonic
 from .sharing import share_of
 
 T = TypeVar("T")
+
+# What a probe takes from. Never empty, so that a probe always has something to write: a server
+# that can be read only, or is full, is as good as away.
+PROBE = Group((Slot(Limit("probe", Rate(1_000_000, 1)), "probe"),))
 
 
 class GuardedStore(Store):
@@ -29,6 +36,8 @@ class GuardedStore(Store):
     def __init__(self, store: Store) -> None:
         self.store = store
         self.breaker = Breaker(self._probe)
+        # There are few threads for async callers: who waits for one finds the store gone.
+        store.before = self.breaker.check  # type: ignore[method-assign]
         self.refusals = None if isinstance(store, MemoryStore) else Refusals()
         self.processes = Processes(store.count_processes)
         self._local: MemoryStore | None = None
@@ -63,7 +72,7 @@ class GuardedStore(Store):
         try:
             self.breaker.check()
             answer = await self.store.arun(operation, group, costs, now)
-        except (StoreUnavailable, StoreError) as error:
+        except Exception as error:
             self._hear(error)
             return self._without(operation, group, costs, now)
         finally:
@@ -108,8 +117,9 @@ class GuardedStore(Store):
         return self._asked(lambda: self.store.count_processes(ident, seconds))
 
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
-        if self._local is not None:
-            self._local.reset(group, subjects)
+        local = self._local
+        if local is not None:
+            local.reset(group, subjects)
         try:
             self._asked(lambda: self.store.reset(group, subjects))
         finally:
@@ -123,22 +133,31 @@ class GuardedStore(Store):
         self.breaker.check()
         try:
             return ask()
-        except (StoreUnavailable, StoreError) as error:
-            self._hear(error)
-            raise
+        except Exception as error:
+            told = self._hear(error)
+            if told is error:
+                raise
+            raise told from error
 
-    def _hear(self, error: StoreUnavailable | StoreError) -> None:
-        """What a fault means for the calls that follow."""
+    def _hear(self, error: Exception) -> StoreUnavailable | StoreError:
+        """What a fault means for the calls that follow. The error to go on with."""
         if isinstance(error, StoreBusy):
             # One call came too late. The store is there, and the next one may be in time.
             once.warning(str(error))
         elif isinstance(error, StoreUnavailable):
             self.breaker.trip(error)
-        else:
+        elif isinstance(error, StoreError):
             logger.error("%s", error)
+        else:
+            # Nothing that a store or its client gets wrong is the view's affair.
+            logger.error("A bug in the store of the rate limits.", exc_info=error)
+            return StoreError(repr(error))
+        return error
 
     def _probe(self) -> None:
-        self.store.versions(["probe"])
+        # One that is busy is there.
+        with suppress(StoreBusy):
+            self.store.run(Operation.CHARGE, PROBE, [1])
         # What was counted meanwhile was this process's own affair.
         self._local = None
 
@@ -153,11 +172,13 @@ class GuardedStore(Store):
         places = [place for place, way in enumerate(ways) if way == "local"]
         states: list[State | None] = [None] * len(ways)
         fitted = [True] * len(ways)
-        if self._local is None:
-            self._local = MemoryStore()
+        # A probe that succeeds meanwhile drops it.
+        local = self._local
+        if local is None:
+            local = self._local = MemoryStore()
         workers = self.processes.number
         counted = Group(tuple(share_of(group.slots[place], workers) for place in places))
-        answer = self._local.run(operation, counted, [costs[place] for place in places], now)
+        answer = local.run(operation, counted, [costs[place] for place in places], now)
         for place, state, fits in zip(places, answer.states, answer.fitted, strict=True):
             states[place], fitted[place] = state, fits
         return Answer(answer.now, answer.allowed, tuple(states), tuple(fitted), local=True)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ratelimits.algorithms import State
 from ratelimits.algorithms.token_bucket import rate
+from ratelimits.exceptions import StoreError
 
 from .base import MOST, Answer, Group, Slot
 
@@ -73,11 +74,20 @@ def log_key(slot: Slot, ident: bytes) -> str:
     return f"{slot.subject}:{ident.hex()}"
 
 
-def unpack(reply: Sequence[int | bytes]) -> Answer:
-    """Read the script's answer."""
+def unpack(reply: Sequence[int | bytes], count: int) -> Answer:
+    """Read the script's answer about so many limits. Raises StoreError if it makes no sense."""
+    try:
+        return _unpacked(reply, count)
+    except (TypeError, ValueError, IndexError) as error:
+        raise StoreError(f"The script answered {reply!r:.200}.") from error
+
+
+def _unpacked(reply: Sequence[int | bytes], count: int) -> Answer:
     if reply[0] == 1:
         return Answer(0, False, (), (), tuple(_text(version) for version in reply[1:]))
     numbers = [int(number) for number in reply]
+    if len(numbers) != 3 + 5 * count:
+        raise ValueError(numbers)
     states = tuple(map(State, numbers[3::5], numbers[4::5], numbers[5::5], numbers[6::5]))
     fitted = tuple(number == 1 for number in numbers[7::5])
     return Answer(numbers[1], numbers[2] == 1, states, fitted)

@@ -135,7 +135,7 @@ class Cluster:
             reply = self.do(part.shard, "EVALSHA", digest, *arguments)
         except NoScriptError:
             reply = self.do(part.shard, "EVAL", text, *arguments)
-        return unpack(reply)
+        return unpack(reply, len(own))
 
     def _parts(self, group: Group) -> tuple[Part, ...]:
         parts = group.prepared.get(self)
