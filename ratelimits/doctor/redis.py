@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from ratelimits.stores.facts import Facts, Keys, RedisFacts
+from ratelimits.stores.facts import ClusterFacts, Facts, Keys, RedisFacts
 
 from .findings import Finding, bytes_text, number_of, time_text
 
@@ -16,8 +17,25 @@ ALLOW = "To see it here, allow the user {}."
 
 
 def judge(facts: Facts) -> Iterator[Finding]:
-    if not isinstance(facts, RedisFacts):
-        return
+    if isinstance(facts, RedisFacts):
+        yield from _judged(facts)
+    elif isinstance(facts, ClusterFacts):
+        for name, node in facts.nodes.items():
+            found = [_away()] if node is None else _judged(node)
+            yield from (_of_node(name, finding) for finding in found)
+
+
+def _away() -> Finding:
+    advice = "STORE_FAILURE decides for the callers whose keys it holds, until it is back."
+    return Finding("store.server", "problem", "It does not answer.", advice)
+
+
+def _of_node(name: str, found: Finding) -> Finding:
+    value = {"address": name, **found.value}
+    return replace(found, text=f"{name}: {found.text}", value=value)
+
+
+def _judged(facts: RedisFacts) -> Iterator[Finding]:
     if facts.info is None:
         text, advice = NOT_TOLD.format("INFO"), ALLOW.format("+info")
         yield Finding("store.server", "warning", text, advice)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from secrets import token_hex
 from statistics import median
 from typing import NamedTuple
@@ -20,7 +20,13 @@ from ratelimits.limits import Limit
 from ratelimits.rates import Rate
 from ratelimits.stores import backend_of, fitting
 from ratelimits.stores.base import Group, Slot, Store
-from ratelimits.stores.facts import DatabaseFacts, Facts, MemoryFacts, RedisFacts
+from ratelimits.stores.facts import (
+    ClusterFacts,
+    DatabaseFacts,
+    Facts,
+    MemoryFacts,
+    RedisFacts,
+)
 
 from . import database, memcached, redis, shared
 from .findings import Finding, number_of
@@ -88,7 +94,9 @@ def _counting(store: Store, alias: str) -> Iterator[Finding]:
         return
     yield _clock(rounds.ahead, _has_clock(facts))
     yield from _judged(facts)
-    yield from shared.look(store)
+    # If a part of it is away, that was told.
+    with suppress(RateLimitError):
+        yield from shared.look(store)
 
 
 def _judged(facts: Facts) -> Iterator[Finding]:
@@ -142,7 +150,7 @@ def _latency(rounds: Rounds) -> Finding:
 def _has_clock(facts: Facts) -> bool:
     """Whether counts go by a clock of the server's."""
     is_postgresql = isinstance(facts, DatabaseFacts) and facts.vendor == "postgresql"
-    return isinstance(facts, RedisFacts) or is_postgresql
+    return isinstance(facts, (RedisFacts, ClusterFacts)) or is_postgresql
 
 
 def _clock(ahead: float, is_servers: bool) -> Finding:

@@ -41,6 +41,13 @@ class RedisFacts(Facts):
 
 
 @dataclass(frozen=True)
+class ClusterFacts(Facts):
+    """Those of each primary of a Redis cluster, by its address; None for one that is away."""
+
+    nodes: Mapping[str, RedisFacts | None]
+
+
+@dataclass(frozen=True)
 class MemcachedFacts(Facts):
     """What each server answered to `stats`, by its address; None for one that is away."""
 

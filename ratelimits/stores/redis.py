@@ -18,7 +18,7 @@ from ratelimits.exceptions import InvalidStore, StoreError, StoreUnavailable
 
 from . import processes, redis_facts
 from .base import Answer, Group, Store
-from .facts import RedisFacts
+from .facts import ClusterFacts, Facts
 from .packing import Packed, is_log, log_key, pack, unpack
 from .redis_alias import pool_of
 from .redis_connections import exchange, is_fault, own_pool
@@ -160,18 +160,22 @@ class RedisStore(Store):
 
     def recent_processes(self, seconds: int) -> int:
         """See Store.recent_processes()."""
-        now, _ = self._do("TIME")
+        now = int(self._do("TIME")[0])
         key = self.make_key(processes.key())
-        return int(self._do("ZCOUNT", key, int(now) - seconds + 1, "+inf"))
+        return int(self._do("ZCOUNT", key, now - seconds + 1, "+inf"))
 
     @property
     def address(self) -> str:
         """See Store.address."""
         return redis_facts.address(self.client)
 
-    def facts(self) -> RedisFacts:
+    def facts(self) -> Facts:
         """See Store.facts()."""
-        return redis_facts.look(self.client, self.make_key(redis_facts.MARK))
+        mark = self.make_key(redis_facts.MARK)
+        if self.cluster is not None:
+            pools = self.cluster.nodes.pools()
+            return ClusterFacts(redis_facts.look_at_nodes(pools, mark))
+        return redis_facts.look(self.client, mark)
 
     def lifetime(self, key: str) -> float | None:
         """See Store.lifetime()."""

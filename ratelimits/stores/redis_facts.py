@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import redis
-from redis.exceptions import ResponseError
+from redis.exceptions import RedisError, ResponseError
+from redis.sentinel import SentinelConnectionPool
 
 from .facts import Keys, RedisFacts
 
@@ -25,10 +27,25 @@ def look(client: redis.Redis, key_of_mark: str) -> RedisFacts:
     return RedisFacts(info, _save(client), _keys(client, key_of_mark))
 
 
+def look_at_nodes(
+    pools: Mapping[str, redis.ConnectionPool], key_of_mark: str
+) -> dict[str, RedisFacts | None]:
+    """The same of each node of a cluster; None for one that does not answer in time."""
+    found: dict[str, RedisFacts | None] = {}
+    for name, pool in pools.items():
+        try:
+            found[name] = look(redis.Redis(connection_pool=pool), key_of_mark)
+        except RedisError:
+            found[name] = None
+    return found
+
+
 def address(client: redis.Redis) -> str:
     """Where the server is, without user and password."""
     pool = client.connection_pool
     kwargs = pool.connection_kwargs
+    if isinstance(pool, SentinelConnectionPool):
+        return f'the primary of "{pool.service_name}", as Sentinel knows it'
     place = kwargs.get("path") or f"{kwargs.get('host')}:{kwargs.get('port')}"
     secure = " over TLS" if issubclass(pool.connection_class, redis.SSLConnection) else ""
     return f"{place}, database {kwargs.get('db') or 0}{secure}"
@@ -57,6 +74,8 @@ def _keys(client: redis.Redis, key_of_mark: str) -> Keys | None:
     before, found, behind = key_of_mark.partition(MARK)
     if not found:
         return None
+    # In a cluster, numbers follow.
+    before = before.removesuffix("}")
     until = time.monotonic() + MOST_SECONDS
     looked_at, ours, endless, cursor = 0, 0, 0, 0
     examples: list[bytes] = []

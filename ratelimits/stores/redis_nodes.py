@@ -127,6 +127,11 @@ class Nodes:
         """A slot of each master."""
         return list({address: slot for slot, address in self._masters.items()}.values())
 
+    def pools(self) -> dict[str, redis.ConnectionPool]:
+        """The connections to each master, by its address."""
+        masters = dict.fromkeys(self._masters.values())
+        return {str(address): self._node(address).pool for address in masters}
+
     def refresh(self) -> None:
         """Ask one who answers for the map. Raises StoreUnavailable if nobody does."""
         fault: RedisError | None = None
