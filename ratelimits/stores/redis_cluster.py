@@ -87,24 +87,35 @@ class Cluster:
         costs: Sequence[int],
         now: int | None,
     ) -> Answer:
-        """One part after the other. After a refusal the rest is only looked at, to tell of it."""
+        """One part after the other. What comes after a refusal is not taken from."""
+        takes = operation is Operation.TAKE
         answers: list[Answer] = []
         for part in parts:
+            refused = takes and not all(answer.allowed for answer in answers)
             try:
-                answer = self._run(operation, part, costs, now)
+                ask = self._look if refused else self._run
+                answer = ask(operation, part, costs, now)
             except RateLimitError:
-                if operation is Operation.TAKE:
+                if takes and not refused:
                     self._give_back(parts, answers, costs, now)
                 raise
-            if answer.stale is not None:
-                if operation is Operation.TAKE:
-                    self._give_back(parts, answers, costs, now)
-                return stale(group, part, answer)
-            if operation is Operation.TAKE and not answer.allowed:
+            if takes and not refused and not answer.allowed:
                 answers = self._give_back(parts, answers, costs, now)
-                operation = Operation.PEEK
+            if answer.stale is not None:
+                return stale(group, part, answer)
             answers.append(answer)
         return together(group, parts, answers)
+
+    def _look(
+        self, operation: Operation, part: Part, costs: Sequence[int], now: int | None
+    ) -> Answer:
+        """What a part tells of a take that another one has refused."""
+        answer = self._run(Operation.PEEK, part, costs, now)
+        if answer.allowed:
+            return answer
+        # In refusing it writes what the wait that it tells depends on.
+        answer = self._run(operation, part, costs, now)
+        return self._give_back([part], [answer], costs, now)[0] if answer.allowed else answer
 
     def _give_back(
         self, parts: Sequence[Part], taken: Sequence[Answer], costs: Sequence[int], now: int | None
