@@ -102,7 +102,7 @@ class RedisCluster:
         for node in self.nodes:
             node.flush()
 
-    def keys(self) -> set[bytes]:
+    def names(self) -> set[bytes]:
         return {key for node in self.nodes for key in node.client().scan_iter()}
 
     def kill(self) -> None:

@@ -12,6 +12,9 @@ from redis.connection import UnixDomainSocketConnection, parse_url
 
 from .redis_nodes import Address
 
+# Options of the alias's client that are not for the connections of ours.
+OF_THE_CLIENT = ("connection_pool", "connection_pool_class", "nodes_flag", "redis_connect_func")
+
 
 def pool_of(backend: Any) -> Any:
     """A pool with the alias's address and credentials: that of its client, or of one node."""
@@ -72,18 +75,18 @@ def _cluster_options(backend: Any, factory: Any) -> tuple[Iterable[Any], dict[st
 
 def _node_pool(nodes: Iterable[Any], options: dict[str, Any]) -> Any:
     first = next(iter(nodes), None)
-    host = first.host if first else options.get("host") or "localhost"
-    port = first.port if first else options.get("port") or 6379
-    kind = options.get("connection_class")
-    options = cleanup_kwargs(**options)  # type: ignore[no-untyped-call]
-    # Neither the alias's own pool nor what its client does with each new connection.
-    for name in ("connection_class", "connection_pool", "connection_pool_class", "nodes_flag"):
-        options.pop(name, None)
-    options.pop("redis_connect_func", None)
-    pool = redis.Redis(host=host, port=int(port), **options).connection_pool
-    if kind is not None:
-        pool.connection_class = kind
-    return pool
+    options = {
+        name: value
+        for name, value in cleanup_kwargs(**options).items()  # type: ignore[no-untyped-call]
+        if name not in OF_THE_CLIENT
+    } | {
+        "host": first.host if first else options.get("host") or "localhost",
+        "port": int(first.port if first else options.get("port") or 6379),
+    }
+    if "connection_class" in options:
+        # A URL has chosen it, and options for it that a client takes only with `ssl`.
+        return redis.ConnectionPool(**options)
+    return redis.Redis(**options).connection_pool
 
 
 def _urls(backend: Any) -> Sequence[str]:
