@@ -45,6 +45,11 @@ class Group:
         return tuple(ident_of(slot.limit) for slot in self.slots)
 
     @cached_property
+    def subjects(self) -> tuple[str, ...]:
+        """Whose buckets they are, each once."""
+        return tuple(dict.fromkeys(slot.subject for slot in self.slots))
+
+    @cached_property
     def prepared(self) -> dict[object, object]:
         """Where a store keeps what it makes of this group."""
         return {}

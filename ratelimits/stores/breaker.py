@@ -18,10 +18,14 @@ PROBE_EVERY = 1.0
 
 
 class Breaker:
-    """Closed while the store answers. Opens at its first fault, until a probe succeeds."""
+    """Closed while the store answers. Opens at its first fault, until a probe succeeds.
 
-    def __init__(self, probe: Callable[[], None]) -> None:
+    What is to be done `after` that is done by the thread that probed.
+    """
+
+    def __init__(self, probe: Callable[[], None], after: Callable[[], None] | None = None) -> None:
         self._probe = probe
+        self._after = after
         self._lock = threading.Lock()
         # Its text alone: the error itself knows the request that met it.
         self._fault: str | None = None
@@ -74,6 +78,8 @@ class Breaker:
             self._fault, self._process = None, 0
         logger.warning("The store of the rate limits is back.")
         self._aside.send(store_up, type(self))
+        if self._after is not None:
+            self._after()
         return True
 
     def _answers(self) -> bool:

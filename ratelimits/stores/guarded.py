@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from ratelimits.algorithms import Operation, State
+from ratelimits.algorithms import Operation
 from ratelimits.conf import conf
 from ratelimits.exceptions import StoreBusy, StoreError, StoreUnavailable
 from ratelimits.limits import Limit
@@ -15,10 +16,12 @@ from ratelimits.rates import Rate
 
 from .base import Answer, Group, Slot, Store
 from .breaker import Breaker
+from .charging import Charging, may_be_done
+from .levels import Levels
+from .local import LocalStore
 from .memory import MemoryStore
 from .processes import Processes
 from .refusals import Refusals, monotonic
-from .sharing import share_of
 
 T = TypeVar("T")
 
@@ -35,12 +38,14 @@ class GuardedStore(Store):
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.breaker = Breaker(self._probe)
-        # There are few threads for async callers: who waits for one finds the store gone.
-        store.before = self.breaker.check  # type: ignore[method-assign]
         self.refusals = None if isinstance(store, MemoryStore) else Refusals()
         self.processes = Processes(store.count_processes)
-        self._local: MemoryStore | None = None
+        self.levels = Levels()
+        self.charging = Charging(store, self.levels, self._local, self._hear)
+        self.breaker = Breaker(self._probe, self.charging.finish)
+        # There are few threads for async callers: who waits for one finds the store gone.
+        store.before = self.breaker.check  # type: ignore[method-assign]
+        self._locals: dict[int, LocalStore] = {}
 
     @property
     def thread_sensitive(self) -> bool:
@@ -55,8 +60,8 @@ class GuardedStore(Store):
         sent = monotonic()
         try:
             answer = self._asked(lambda: self.store.run(operation, group, costs, now))
-        except (StoreUnavailable, StoreError):
-            return self._without(operation, group, costs, now)
+        except (StoreUnavailable, StoreError) as error:
+            return self._without(operation, group, costs, now, error)
         finally:
             self._counted(operation, group)
         return self._learnt(operation, group, costs, now, answer, sent)
@@ -73,8 +78,7 @@ class GuardedStore(Store):
             self.breaker.check()
             answer = await self.store.arun(operation, group, costs, now)
         except Exception as error:
-            self._hear(error)
-            return self._without(operation, group, costs, now)
+            return self._without(operation, group, costs, now, self._hear(error))
         finally:
             self._counted(operation, group)
         return self._learnt(operation, group, costs, now, answer, sent)
@@ -101,6 +105,7 @@ class GuardedStore(Store):
         sent: int,
     ) -> Answer:
         if self.refusals is not None:
+            self.levels.learn(group, answer, sent)
             if sent >= self.processes.due and not self.thread_sensitive:
                 self.processes.start(sent)
             if now is None and operation is Operation.TAKE:
@@ -117,14 +122,14 @@ class GuardedStore(Store):
         return self._asked(lambda: self.store.count_processes(ident, seconds))
 
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
-        local = self._local
-        if local is not None:
-            local.reset(group, subjects)
+        names = {*subjects, *group.subjects}
+        self._local().reset(group, subjects)
+        self.levels.forget(names)
         try:
             self._asked(lambda: self.store.reset(group, subjects))
         finally:
             if self.refusals is not None:
-                self.refusals.returned({*subjects, *(slot.subject for slot in group.slots)})
+                self.refusals.returned(names)
 
     def lifetime(self, key: str) -> float | None:
         return self._asked(lambda: self.store.lifetime(key))
@@ -158,27 +163,38 @@ class GuardedStore(Store):
         # One that is busy is there.
         with suppress(StoreBusy):
             self.store.run(Operation.CHARGE, PROBE, [1])
-        # What was counted meanwhile was this process's own affair.
-        self._local = None
+        self.charging.begin()
+
+    def _local(self) -> LocalStore:
+        """What this process counts by itself. A fork owes nothing for its parent."""
+        pid = os.getpid()
+        found = self._locals.get(pid)
+        return found if found is not None else self._locals.setdefault(pid, LocalStore(self.levels))
 
     def _without(
-        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None
+        self,
+        operation: Operation,
+        group: Group,
+        costs: Sequence[int],
+        now: int | None,
+        error: StoreUnavailable | StoreError,
     ) -> Answer:
         """The answer without the store. Limits that are let pass have no state in it."""
         ways = [slot.limit.on_store_failure or conf.STORE_FAILURE for slot in group.slots]
         firm = [not slot.limit.is_shadow for slot in group.slots]
         if any(way == "deny" and holds for way, holds in zip(ways, firm, strict=True)):
             return Answer(0, False, (), (), unavailable=True, local=True)
-        places = [place for place, way in enumerate(ways) if way == "local"]
-        states: list[State | None] = [None] * len(ways)
-        fitted = [True] * len(ways)
-        # A probe that succeeds meanwhile drops it.
-        local = self._local
-        if local is None:
-            local = self._local = MemoryStore()
-        workers = self.processes.number
-        counted = Group(tuple(share_of(group.slots[place], workers) for place in places))
-        answer = local.run(operation, counted, [costs[place] for place in places], now)
-        for place, state, fits in zip(places, answer.states, answer.fitted, strict=True):
-            states[place], fitted[place] = state, fits
-        return Answer(answer.now, answer.allowed, tuple(states), tuple(fitted), local=True)
+        silent = [way != "local" for way in ways]
+        at = self.levels.now() if now is None else now
+        workers, done = self.processes.number, may_be_done(error)
+        answer = self._local().count(operation, group, costs, at, workers, silent, done)
+        if not self.breaker.is_open and not isinstance(error, StoreError):
+            # It is back meanwhile, or was only too busy for this call.
+            self.charging.soon()
+        states = zip(answer.states, silent, strict=True)
+        fitted = zip(answer.fitted, silent, strict=True)
+        return answer._replace(
+            states=tuple(None if hidden else state for state, hidden in states),
+            fitted=tuple(fits or hidden for fits, hidden in fitted),
+            local=True,
+        )

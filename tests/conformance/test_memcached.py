@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -271,14 +272,22 @@ class TestTooManyAtOnce:
         [("local", True, False), ("allow", True, False), ("deny", False, True)],
     )
     def test_the_policy_decides(
-        self, policy: str, allowed: bool, unavailable: bool, busy: MemcachedStore, settings: Any
+        self,
+        policy: str,
+        allowed: bool,
+        unavailable: bool,
+        busy: MemcachedStore,
+        settings: Any,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         settings.RATELIMITS = {"STORE_FAILURE": policy}
-        guarded = GuardedStore(busy)
+        guarded, charged = GuardedStore(busy), Mock()
+        monkeypatch.setattr(guarded.charging, "soon", charged)
         group = Calls(guarded, limit("10/h")).group
         answer = guarded.run(Operation.TAKE, group, [1])
         assert (answer.allowed, answer.unavailable) == (allowed, unavailable)
         assert not guarded.breaker.is_open, "the store is there, for everybody else"
+        assert charged.called == allowed
 
     async def test_async_too(self, busy: MemcachedStore, settings: Any) -> None:
         settings.RATELIMITS = {"STORE_FAILURE": "deny"}
