@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +16,6 @@ from rest_framework.views import APIView
 from ratelimits.stores import breaker as breakers
 from ratelimits.stores import forget_stores, get_store
 from ratelimits.throttling import PlanRateThrottle
-from tests.conftest import SERVERS
 from tests.doors import is_silent, left, make_plan, problem
 from tests.servers import RedisServer
 
@@ -37,18 +34,6 @@ class Limited(APIView):
 
 
 urlpatterns = [path("", Limited.as_view())]
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[RedisServer]:
-    """One of the test's own, which it may ruin."""
-    binary = SERVERS["redis"][1]()
-    if binary is None:
-        pytest.skip("redis is not installed")
-    (tmp_path / "redis").mkdir()
-    server = RedisServer(binary, tmp_path / "redis")
-    yield server
-    server.kill()
 
 
 @pytest.fixture(autouse=True)
