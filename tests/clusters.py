@@ -44,6 +44,7 @@ class ClusterNode(RedisServer):
             "cluster-node-timeout": self.node_timeout,
             # Who has a master that is there is served, whatever became of the others.
             "cluster-require-full-coverage": "no",
+            "repl-diskless-sync-delay": 0,
         }
         words = (word for name, value in options.items() for word in (f"--{name}", str(value)))
         return [*super().command(), *words]
@@ -78,6 +79,16 @@ class RedisCluster:
         for other in self.nodes:
             if other is not node:
                 node.told("MEET", "127.0.0.1", other.port, other.bus)
+
+    def add_replica(self, binary: str, directory: Path) -> ClusterNode:
+        """Of the first master, with all of its data."""
+        master = self.nodes[0]
+        replica = ClusterNode(binary, directory, master.node_timeout)
+        self.meet(replica)
+        wait_until(lambda: replica.told("REPLICATE", master.id), "the master is known")
+        wait_until(partial(is_copy, replica, master), "the replica has all data")
+        wait_until(lambda: len(master.told("SLOTS")[0]) == 4, "the replica is on the map")
+        return replica
 
     def wait_until_ok(self) -> None:
         for node in self.nodes:
@@ -114,3 +125,10 @@ class RedisCluster:
             node.cont() if node.process is not None else node.start()
         self.wait_until_ok()
         self.flush()
+
+
+def is_copy(copy: RedisServer, original: RedisServer) -> bool:
+    """Whether all that one has by now has come to the other, by replication."""
+    said = original.client().info("replication")["master_repl_offset"]
+    heard = copy.client().info("replication")
+    return heard["role"] == "slave" and int(heard["slave_repl_offset"]) >= int(said) > 0

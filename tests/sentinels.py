@@ -62,13 +62,6 @@ class Watched:
         known = [replica[b"master-link-status"] for replica in self.asked("replicas")]
         return known == [b"ok"]
 
-    def is_replicated(self) -> bool:
-        has, had = (
-            {key: server.client().dump(key) for key in server.client().scan_iter()}
-            for server in (self.replica, self.master)
-        )
-        return bool(had) and has == had
-
     def asked(self, what: str) -> Any:
         return self.sentinel.client().execute_command(f"SENTINEL {what}", self.sentinel.service)
 

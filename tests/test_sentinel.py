@@ -6,6 +6,7 @@ import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from redis.sentinel import Sentinel
 from ratelimits.limiter import take
 from ratelimits.stores import breaker as breakers
 from ratelimits.stores import get_store
-from tests.clusters import wait_until
+from tests.clusters import is_copy, wait_until
 from tests.doors import make_plan
 from tests.fresh import the_redis_store
 from tests.sentinels import Watched
@@ -78,7 +79,9 @@ def test_takes_follow_a_fail_over(
     make_plan("api 10000/w")
     assert [used(take("acme")) for _ in range(3)] == [1, 2, 3]
     guarded: Any = get_store()
-    wait_until(watched.is_replicated, "the replica has all that was counted")
+    wait_until(
+        partial(is_copy, watched.replica, watched.master), "the replica has all that was counted"
+    )
 
     end(watched.master)
     while watched.master_port() != watched.replica.port or guarded.breaker.is_open:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ratelimits.algorithms import Operation
 from ratelimits.conf import conf
-from ratelimits.exceptions import StoreBusy, StoreError, StoreUnavailable
+from ratelimits.exceptions import PartUnavailable, StoreBusy, StoreError, StoreUnavailable
 from ratelimits.limits import Limit
 from ratelimits.logs import logger, once
 from ratelimits.rates import Rate
@@ -146,7 +146,10 @@ class GuardedStore(Store):
 
     def _hear(self, error: Exception) -> StoreUnavailable | StoreError:
         """What a fault means for the calls that follow. The error to go on with."""
-        if isinstance(error, StoreBusy):
+        if isinstance(error, PartUnavailable):
+            # Its own breaker has said so, and looks after it.
+            pass
+        elif isinstance(error, StoreBusy):
             # One call came too late. The store is there, and the next one may be in time.
             once.warning(str(error))
         elif isinstance(error, StoreUnavailable):

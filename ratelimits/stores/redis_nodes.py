@@ -95,7 +95,9 @@ class Nodes:
         self._trial = trial
         self._seeds = seeds
         self._nodes: dict[Address, Node] = {}
-        self._masters = self._read(*known)
+        self._masters: Mapping[int, Address] = {}
+        self._members: tuple[Address, ...] = ()
+        self._learn(*known)
 
     def ask(self, slot: int, command: Sequence[Any]) -> Any:
         """Do a command on the keys of one slot, at most once.
@@ -135,10 +137,9 @@ class Nodes:
     def refresh(self) -> None:
         """Ask one who answers for the map. Raises StoreUnavailable if nobody does."""
         fault: RedisError | None = None
-        for address in dict.fromkeys((*self._masters.values(), *self._seeds)):
+        for address in dict.fromkeys((*self._masters.values(), *self._members, *self._seeds)):
             try:
-                self._masters = self._read(address, slots_by(self._node(address).pool))
-                return
+                return self._learn(address, slots_by(self._node(address).pool))
             except RedisError as error:
                 fault = error
         raise StoreUnavailable(f"No node of the Redis cluster answers: {fault}")
@@ -172,15 +173,22 @@ class Nodes:
                     raise StoreUnavailable(str(error)) from error
                 return
 
-    def _read(self, told_by: Address, ranges: Sequence[Any]) -> Mapping[int, Address]:
-        masters = {}
-        for start, end, master, *_ in ranges:
+    def _learn(self, told_by: Address, ranges: Sequence[Any]) -> None:
+        masters: dict[int, Address] = {}
+        members: list[Address] = []
+        for start, end, *nodes in ranges:
             # A node that does not know its own name leaves it out.
-            host = master[0].decode() if master[0] and master[0] != b"?" else told_by.host
-            address = Address(host, int(master[1]))
+            master, *replicas = [
+                Address(
+                    node[0].decode() if node[0] and node[0] != b"?" else told_by.host, int(node[1])
+                )
+                for node in nodes
+            ]
+            members += [master, *replicas]
             for place in range(bisect_left(self._slots, start), bisect_right(self._slots, end)):
-                masters[self._slots[place]] = address
-        return masters
+                masters[self._slots[place]] = master
+        # A replica may be all that is left of its shard, and know that it is the master now.
+        self._masters, self._members = masters, tuple(dict.fromkeys(members))
 
 
 def slots_by(pool: redis.ConnectionPool) -> Sequence[Any]:
