@@ -65,12 +65,20 @@ class Refusals:
             return None
         now = monotonic()
         for refusal in refusals:
-            if now < refusal.until and _covers(refusal, group, costs) and self._stands(refusal):
-                return _answer(refusal, group, costs, refusal.answer.now + now - refusal.heard)
+            if now < refusal.until and _covers(refusal, group, costs):
+                answer = _answer(refusal, group, costs, refusal.answer.now + now - refusal.heard)
+                if self._stands(refusal, group, answer):
+                    return answer
         return None
 
-    def _stands(self, refusal: Refusal) -> bool:
-        for subject in refusal.subjects:
+    def _stands(self, refusal: Refusal, group: Group, answer: Answer) -> bool:
+        """Whether all buckets that refuse are as they were, or have less."""
+        subjects: Iterable[str] = refusal.subjects
+        if answer.fitted != refusal.answer.fitted:
+            # A larger cost may be too much for limits that had room for a smaller one.
+            pairs = zip(group.slots, answer.fitted, strict=True)
+            subjects = [slot.subject for slot, fits in pairs if not fits]
+        for subject in subjects:
             if self._returned.get(subject, -1) >= refusal.sent:
                 return False
         # Asked last, since it is set before those that it stands for are forgotten.

@@ -180,6 +180,18 @@ def test_what_others_get_back_ends_nothing(
     assert take(guarded, asked).allowed
 
 
+def test_a_larger_cost_is_refused_by_those_who_refuse_it(guarded: GuardedStore) -> None:
+    """Not by a limit that had no room for it when it was asked, but has some by now."""
+    asked = of_two()
+    take(guarded, asked, 2)
+    guarded.run(TAKE, asked, [0, 6])
+    assert guarded.run(TAKE, asked, [1, 0]).fitted == (False, True)
+    assert guarded.run(TAKE, asked, [1, 2]).fitted == (False, False)
+    guarded.run(REFUND, Group(asked.slots[1:]), [1])
+    answer = guarded.run(TAKE, asked, [1, 2])
+    assert (answer.fitted, answer.local) == ((False, True), False)
+
+
 def test_what_is_heard_while_units_come_back_is_void(guarded: GuardedStore) -> None:
     """The refusal may be from before the refund, though it arrives after it was asked for."""
     asked = group()

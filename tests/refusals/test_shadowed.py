@@ -30,8 +30,8 @@ PACES = {"still": ("h", 60), "flowing": ("s", 0.4)}
 class Shadow:
     """Answers as the store beneath would, or else fails."""
 
-    def __init__(self, guarded: GuardedStore) -> None:
-        self.guarded = guarded
+    def __init__(self, guarded: GuardedStore, is_still: bool) -> None:
+        self.guarded, self.is_still = guarded, is_still
         self.confirmed = 0
         self.counted_as: dict[tuple[str, str], Limit] = {}
 
@@ -42,6 +42,10 @@ class Shadow:
         if answer.local:
             truth = self.guarded.store.run(Operation.PEEK, group, costs)
             self.confirmed += not truth.allowed
+            if not truth.allowed and self.is_still:
+                # Others may have taken more since, and not less.
+                told = zip(answer.fitted, truth.fitted, strict=True)
+                assert all(before or not now for before, now in told), (group, costs, answer, truth)
             if truth.allowed:
                 # The look came later, and may find what flowed in since.
                 wait = decide(operation, group, costs, 1, answer).wait_us
@@ -97,7 +101,7 @@ def steps(rng: random.Random, shadow: Shadow, per: str) -> Callable[[], None]:
 def test_never_wrongly(pace: str, seed: int, guarded: GuardedStore, settings: Any) -> None:
     per, age = PACES[pace]
     settings.RATELIMITS = {**settings.RATELIMITS, "LOCAL_REFUSALS": age}
-    shadow = Shadow(guarded)
+    shadow = Shadow(guarded, pace == "still")
     step = steps(random.Random(f"{pace} {seed}"), shadow, per)
     until = time.monotonic() + 0.5
     count = 0
