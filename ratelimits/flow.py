@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from asgiref.sync import sync_to_async
 
+from .addresses import address_of
 from .algorithms import Operation
 from .catalog import Caller, Catalog, own_subject
 from .conf import conf
@@ -23,6 +24,7 @@ from .requests import counted, plain
 from .returning import all_anew, ask, nothing_taken
 from .stores import get_store
 from .stores.base import Group, Store
+from .storms import storms
 from .telling import Taken, is_heard, tell
 from .who import Counted, Who, aat_address, acaller_of, at_address, caller_of, check_who
 
@@ -58,7 +60,35 @@ def at_door(request: Any, is_spared: Callable[[Any], bool]) -> Flow[Decision]:
         asked = yield from find(stale)
         return NOTHING if asked.group.slots and is_spared(request) else asked
 
-    return take_at_door(request, 1, find_unless_spared)
+    def take() -> Flow[Decision]:
+        return take_at_door(request, 1, find_unless_spared)
+
+    if storms and storms.is_on(address_of(request)):
+        return _waiting(request, take)
+    return take()
+
+
+def _waiting(request: Any, take: Callable[[], Flow[Decision]]) -> Flow[Decision]:
+    """Let a request wait at its first door for the second one: see storms.py."""
+    yield from ()
+    counted(request).waiting = take
+    passed = plain(request).ratelimit = Decision((), 1)  # type: ignore[attr-defined]
+    return passed
+
+
+def is_waiting(request: Any) -> bool:
+    """Whether the first door has not taken yet."""
+    return counted(request).waiting is not None
+
+
+def settle(request: Any) -> Flow[Decision]:
+    """Take at the first door what it has let wait."""
+    ledger = counted(request)
+    take, ledger.waiting = ledger.waiting, None
+    decision = Decision((), 1) if take is None else (yield from take())
+    if not decision.allowed:
+        storms.end(address_of(request))
+    return decision
 
 
 def at_view(request: Any, scope: str = "", cost: int = 1) -> Flow[Decision]:
@@ -119,15 +149,27 @@ def count(
             denied = conf.STORE_FAILURE == "deny"
             decision = Decision((), cost, unavailable=denied, spread=random.random())
             taken = Taken(decision, local=True)
-        if ledger is not None and is_door and not taken.decision.allowed:
-            decision = yield from nothing_taken(store, ledger, taken.decision)
-            taken = taken._replace(decision=decision)
+        if ledger is not None and is_door:
+            if not taken.decision.allowed:
+                taken = yield from _nothing_taken(store, ledger, who, taken)
+            elif ledger.waiting is not None:
+                first = yield from settle(who)
+                taken = taken if first.allowed else Taken(first, again=True)
     if ledger is not None and operation is not Operation.PEEK:
         # Also if nothing applies today: views rely on it.
         plain(who).ratelimit = ledger.everything(taken.decision)  # type: ignore[attr-defined]
     if operation is Operation.TAKE and is_heard():
         yield from tell(who, taken)
     return taken.decision
+
+
+def _nothing_taken(store: Store, ledger: Ledger, request: Any, taken: Taken) -> Flow[Taken]:
+    """Refused at a door: what earlier ones took is given back, and who waits has taken nothing."""
+    known = taken.local and not taken.decision.unavailable
+    if known and (ledger.waiting is not None or ledger.by_doors()[1]):
+        storms.begin(address_of(request))
+    ledger.waiting = None
+    return taken._replace(decision=(yield from nothing_taken(store, ledger, taken.decision)))
 
 
 def _counted(
@@ -148,7 +190,7 @@ def _counted(
         missing = ledger.missing(group, costs) if ledger and takes else costs
         if missing is not costs and any(costs) and not any(missing):
             assert ledger is not None
-            return Taken(ledger.of(group, cost))
+            return Taken(ledger.of(group, cost), again=True)
         # Somebody edits faster than this reads: what was read last is as good as any.
         asked = replace(group, versions=()) if attempt == TRIES - 1 else group
         answer = yield ask(store, operation, asked, missing)

@@ -12,13 +12,13 @@ from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
 
 from .conf import conf
-from .effects import adrive, drive
+from .effects import Flow, adrive, drive
 from .exceptions import RateLimited
-from .flow import at_door, at_view
+from .flow import at_door, at_view, is_waiting, settle
 from .limits import Decision
 from .publishing.responses import publish, refusal
 from .requests import decision_of
-from .views import has_door, is_exempt_view
+from .views import has_door, is_exempt_view, passes_door
 
 
 class RateLimitMiddleware:
@@ -48,29 +48,42 @@ class RateLimitMiddleware:
         decision = drive(at_door(request, _is_exempt))
         if not decision.allowed:
             return refusal(request, decision)
-        return self._published(request, self.get_response(request))
+        response = self.get_response(request)
+        if is_waiting(request):
+            # Answered before any door was passed, so that the first one has the last word.
+            decision = drive(settle(request))
+            if not decision.allowed:
+                return refusal(request, decision)
+        return self._published(request, response)
 
     async def _acall(self, request: HttpRequest) -> HttpResponseBase:
         self._mark(request)
         decision = await adrive(at_door(request, _is_exempt))
         if not decision.allowed:
             return await sync_to_async(refusal, thread_sensitive=True)(request, decision)
-        return self._published(request, await self.get_response(request))
+        response = await self.get_response(request)
+        if is_waiting(request):
+            decision = await adrive(settle(request))
+            if not decision.allowed:
+                return await sync_to_async(refusal, thread_sensitive=True)(request, decision)
+        return self._published(request, response)
 
     def _process_view(
         self, request: HttpRequest, view: Any, args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        if not _is_protected(request, view):
+        door = _door_of(request, view)
+        if door is None:
             return None
-        decision = drive(at_view(request))
+        decision = drive(door)
         return None if decision.allowed else refusal(request, decision)
 
     async def _aprocess_view(
         self, request: HttpRequest, view: Any, args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        if not _is_protected(request, view):
+        door = _door_of(request, view)
+        if door is None:
             return None
-        decision = await adrive(at_view(request))
+        decision = await adrive(door)
         if decision.allowed:
             return None
         return await sync_to_async(refusal, thread_sensitive=True)(request, decision)
@@ -98,6 +111,15 @@ def _is_exempt(request: HttpRequest) -> bool:
     except Resolver404:
         return False
     return is_exempt_view(match.func, request.method)
+
+
+def _door_of(request: HttpRequest, view: Any) -> Flow[Decision] | None:
+    """What is still to be taken before a view, if it does not see to that itself."""
+    if _is_protected(request, view):
+        return at_view(request)
+    if is_waiting(request) and not passes_door(view, request.method):
+        return settle(request)
+    return None
 
 
 def _is_protected(request: HttpRequest, view: Any) -> bool:

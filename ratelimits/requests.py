@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from django.http import HttpRequest
 
+from .effects import Flow
 from .limits import Decision, Outcome
 from .stores.base import Group, Slot
 
@@ -14,13 +15,15 @@ from .stores.base import Group, Slot
 class Counted:
     """What one request has taken so far, so that the same limit is counted once."""
 
-    __slots__ = ("at_doors", "costs", "outcomes")
+    __slots__ = ("at_doors", "costs", "outcomes", "waiting")
 
     def __init__(self) -> None:
         self.costs: dict[tuple[str, str], int] = {}
         self.outcomes: dict[tuple[str, str], Outcome] = {}
         # What of the costs doors took, and from where. Not what shadow limits took.
         self.at_doors: dict[tuple[str, str], tuple[Slot, int]] = {}
+        # The take of a first door that waits for the second one.
+        self.waiting: Callable[[], Flow[Decision]] | None = None
 
     def missing(self, group: Group, costs: list[int]) -> list[int]:
         """What is still to be taken of each limit, for the request to have cost so much."""

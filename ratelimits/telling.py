@@ -23,12 +23,16 @@ MONTH = 30 * 86400
 
 
 class Taken(NamedTuple):
-    """A take's decision, the limits that it is about, and how it came about."""
+    """A take's decision, the limits that it is about, and how it came about.
+
+    `again` is a decision that another door has told of.
+    """
 
     decision: Decision
     group: Group = Group(())
     tenant: str | None = None
     local: bool = False
+    again: bool = False
 
 
 def is_heard() -> bool:
@@ -38,6 +42,8 @@ def is_heard() -> bool:
 
 def tell(who: Any, taken: Taken) -> Flow[None]:
     """Send what there is to say of a take."""
+    if taken.again:
+        return
     decision = taken.decision
     named = {
         "decision": decision,
@@ -47,9 +53,6 @@ def tell(who: Any, taken: Taken) -> Flow[None]:
     }
     if refused.receivers and not decision.allowed:
         yield _sending(refused, named)
-    if not taken.group.slots:
-        # Nothing was counted, or nothing more: it was told of at another door.
-        return
     if would_refuse.receivers:
         shadows = tuple(o for o in decision.outcomes if not o.allowed and o.limit.is_shadow)
         if shadows:

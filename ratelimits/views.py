@@ -44,10 +44,34 @@ def has_door(view: Any, method: str | None) -> bool:
     places = (*places_of(view, method), getattr(cls, "dispatch", None))
     if any("_ratelimits" in getattr(place, "__dict__", ()) for place in places):
         return True
+    return any(map(_is_door, _throttles(view)))
+
+
+def passes_door(view: Any, method: str | None) -> bool:
+    """Whether no request gets at what is behind the door of a view without passing it."""
+    cls = getattr(view, "cls", None)
+    if any("_ratelimits" in getattr(place, "__dict__", ()) for place in places_of(view, method)):
+        return True
+    # A class or a throttle that goes about it in its own way may let requests past.
+    ways = [getattr(cls, name, None) for name in ("dispatch", "initial", "check_throttles")]
+    ways.append(getattr(cls, "get_throttles", None))
+    doors = [throttle.allow_request for throttle in _throttles(view) if _is_door(throttle)]
+    return (
+        bool(doors)
+        and all(getattr(way, "__module__", "") == "rest_framework.views" for way in ways)
+        and all(door.__module__ == "ratelimits.throttling" for door in doors)
+    )
+
+
+def _throttles(view: Any) -> Any:
     # An action of a viewset may have throttles of its own.
     given = getattr(view, "initkwargs", None) or {}
-    throttles = given.get("throttle_classes", getattr(cls, "throttle_classes", None))
-    return any(getattr(throttle, "is_ratelimits_door", False) for throttle in throttles or ())
+    cls = getattr(view, "cls", None)
+    return given.get("throttle_classes", getattr(cls, "throttle_classes", None)) or ()
+
+
+def _is_door(throttle: Any) -> bool:
+    return getattr(throttle, "is_ratelimits_door", False)
 
 
 def said(view: Any, request: Any, name: str) -> Any:

@@ -12,6 +12,7 @@ from ratelimits.logs import once
 from ratelimits.stores import forget_stores, get_store
 from ratelimits.stores.guarded import GuardedStore
 from ratelimits.stores.redis import RedisStore
+from ratelimits.storms import storms
 from ratelimits.telling import lately
 from tests.servers import RedisServer
 from tests.settings import redis_caches
@@ -32,6 +33,7 @@ def forget_everything() -> None:
     edits._open.clear()
     once.forget()
     lately.forget()
+    storms._until.clear()
     forget_stores()
 
 
