@@ -19,6 +19,7 @@ from ratelimits.middleware import RateLimitMiddleware
 from ratelimits.signals import nearly_used_up
 from ratelimits.stores import forget_stores, get_store
 from ratelimits.stores.guarded import GuardedStore
+from ratelimits.stores.local import LocalStore
 from ratelimits.stores.memory import MemoryStore
 from tests.doors import make_plan, per_address
 from tests.servers import free_port
@@ -41,7 +42,7 @@ def in_memory(request: pytest.FixtureRequest, settings: Any) -> Callable[[], Mem
     def store() -> MemoryStore:
         guarded = get_store()
         assert isinstance(guarded, GuardedStore)
-        found = guarded._local if AWAY[request.param] else guarded.store
+        found = guarded._local() if AWAY[request.param] else guarded.store
         assert isinstance(found, MemoryStore)
         return found
 
@@ -107,7 +108,8 @@ def test_memory_stays_bounded(
     in_memory: Callable[[], MemoryStore], heard: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With room for few, so that a small flood is one."""
-    monkeypatch.setattr(MemoryStore.__init__, "__defaults__", (500,))
+    for kind in (MemoryStore, LocalStore):
+        monkeypatch.setattr(kind.__init__, "__defaults__", (500,))
     monkeypatch.setattr(catalog, "MOST_ADDRESSES", 300)
     monkeypatch.setattr(telling, "MOST", 100)
     few = lru_cache(maxsize=300)(addresses.normalised.__wrapped__)
