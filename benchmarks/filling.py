@@ -9,6 +9,7 @@ from ratelimits.algorithms import Operation
 from ratelimits.catalog import Caller, tenant_key
 from ratelimits.edits import shared
 from ratelimits.keys import digest
+from ratelimits.limiter import take
 from ratelimits.limits import Limit
 from ratelimits.rates import Rate
 from ratelimits.stores import get_store
@@ -26,6 +27,8 @@ def limits(count: int, algorithm: str = "token_bucket") -> list[Limit]:
 
 def groups(limits: Sequence[Limit], count: int, start: int = 0) -> Iterator[Group]:
     """What the catalog makes for tenants with these limits."""
+    # Only a take learns of the plans' present version.
+    take("one:0")
     plans = shared.load(Caller("one:0"), "").versions[0]
     for number in range(start, start + count):
         key = f"org:{number}"
@@ -34,14 +37,18 @@ def groups(limits: Sequence[Limit], count: int, start: int = 0) -> Iterator[Grou
         yield Group(slots, (plans, (tenant_key(key), "")))
 
 
-def fill(limits: Sequence[Limit], count: int, start: int = 0, cost: int = COST) -> None:
-    """One take for each of so many tenants."""
+def take_once(group: Group, cost: int) -> None:
+    """Raises AssertionError unless it is allowed, as all are that are measured."""
     store = get_store()
     assert store is not None
-    costs = [cost] * len(limits)
+    answer = store.run(Operation.TAKE, group, [cost] * len(group.slots))
+    assert answer.allowed and answer.stale is None
+
+
+def fill(limits: Sequence[Limit], count: int, start: int = 0, cost: int = COST) -> None:
+    """One take for each of so many tenants."""
     for group in groups(limits, count, start):
-        answer = store.run(Operation.TAKE, group, costs)
-        assert answer.allowed and answer.stale is None
+        take_once(group, cost)
 
 
 def sliding_log(quota: int) -> Limit:

@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator
 from itertools import cycle
 
 from benchmarks.bench import Bench
-from benchmarks.filling import fill, groups, limits
+from benchmarks.filling import fill, groups, limits, take_once
 from benchmarks.ours import CACHE_GET, cache_get
 from benchmarks.table import Row, exact, timed
 from benchmarks.timing import Subject
-from ratelimits.algorithms import Operation
-from ratelimits.stores import get_store
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LOOKED_AT = 1_000
@@ -39,11 +37,9 @@ def rows(bench: Bench) -> Iterator[Row]:
 
 def _takes(size: int) -> Callable[[], object]:
     """Takes of tenants from all over."""
-    store = get_store()
-    assert store is not None
     places = random.sample(range(size), min(size, LOOKED_AT))
     found = [next(groups(limits(1), 1, place)) for place in places]
     for group in found:
-        store.run(Operation.TAKE, group, [1])
+        take_once(group, 1)
     turn = cycle(found)
-    return lambda: store.run(Operation.TAKE, next(turn), [1])
+    return lambda: take_once(next(turn), 1)

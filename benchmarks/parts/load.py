@@ -9,7 +9,7 @@ from benchmarks.bench import Bench
 from benchmarks.http_load import BY, Load, load
 from benchmarks.serving import Gunicorn, Uvicorn, WebServer, serving
 from benchmarks.table import LeftOut, Row, microseconds
-from benchmarks.timing import ALL_AHEAD, ahead, spread
+from benchmarks.timing import spread
 
 ROUNDS = 5
 NO_LIMIT = "no limit"
@@ -21,7 +21,7 @@ def rows(bench: Bench) -> Iterator[Row]:
     at_once = ((Gunicorn, DRF, (8,)), (Uvicorn, ASYNC, (100,) if bench.quick else (1, 100)))
     for kind, paths, numbers in at_once:
         try:
-            with ahead(ALL_AHEAD, (0, bench.server.pid)), serving(bench, kind) as server:
+            with serving(bench, kind) as server:
                 for connections in numbers:
                     yield from _compared(bench, server, paths, connections)
         except LeftOut as reason:

@@ -8,11 +8,9 @@ from typing import Any
 
 from benchmarks import peers
 from benchmarks.bench import PLENTY, Bench
-from benchmarks.filling import fill, groups, limits, sliding_log
+from benchmarks.filling import fill, groups, limits, sliding_log, take_once
 from benchmarks.table import Goal, Row, exact, goal
-from ratelimits.algorithms import Operation
 from ratelimits.limits import Limit
-from ratelimits.stores import get_store
 
 GOALS = {1: 180, 3: 250}
 LOGS = 10
@@ -61,11 +59,9 @@ def _django_ratelimit(pk: int) -> object:
 
 
 def _write_logs(limit: Limit, entries: int) -> None:
-    store = get_store()
-    assert store is not None
     for group in groups([limit], LOGS):
         for _ in range(entries):
-            assert store.run(Operation.TAKE, group, [1]).allowed
+            take_once(group, 1)
 
 
 def _used(bench: Bench, fill_it: Callable[[], object]) -> float:

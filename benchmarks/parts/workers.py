@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks import workers
 from benchmarks.bench import Bench
 from benchmarks.table import WHOLE, LeftOut, Row, exact
-from benchmarks.timing import ALL_AHEAD, Spread, ahead, spread
+from benchmarks.timing import Spread, spread
 from tests.processes import run_processes
 
 ROUNDS = 3
@@ -18,11 +18,7 @@ PROCESSES = 8
 def rows(bench: Bench) -> Iterator[Row]:
     if bench.quick:
         raise LeftOut(WHOLE)
-    with ahead(ALL_AHEAD, (0, bench.server.pid)):
-        yield from _rows(bench, bench.seconds / 10)
-
-
-def _rows(bench: Bench, seconds: float) -> Iterator[Row]:
+    seconds = bench.seconds / 10
     alone = 0.0
     for processes in (1, 2, 4, 8):
         ratios, rate = _rounds(bench, processes, seconds)
