@@ -120,7 +120,7 @@ def _connected(pool: redis.ConnectionPool) -> Any:
         raise
     except Exception as error:
         # Such as that of a project's own provider of credentials.
-        raise ConnectionError(f"no connection: {error!r}") from error
+        raise ConnectionError(f"Error connecting to Redis: {error!r}") from error
 
 
 def is_fault(error: RedisError) -> bool:
