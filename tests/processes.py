@@ -32,8 +32,12 @@ def run_processes(
     settings: Mapping[str, Any] | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float = 60,
+    meanwhile: Callable[[], None] | None = None,
 ) -> list[Any]:
-    """Call target(index, *args) in each of count processes, and return what they returned."""
+    """Call target(index, *args) in each of count processes, and return what they returned.
+
+    `meanwhile` is called here while they run.
+    """
     variables = {**os.environ, **child_environment(settings or {}), **(env or {})}
     workers = [Worker(target, index, args, variables) for index in range(count)]
     watchdog = threading.Timer(timeout, kill, [workers])
@@ -44,7 +48,10 @@ def run_processes(
         for worker in workers:
             worker.go()
         with ThreadPoolExecutor(count) as pool:
-            return list(pool.map(Worker.result, workers))
+            results = pool.map(Worker.result, workers)
+            if meanwhile is not None:
+                meanwhile()
+            return list(results)
     finally:
         watchdog.cancel()
         watchdog.join()

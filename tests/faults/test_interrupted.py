@@ -17,7 +17,7 @@ __all__ = ["lent", "really_connecting"]
 
 STORES = ["django-redis", "memcached", "postgresql", "sqlite"]
 # Where there are many calls, or each takes long, some are tried.
-STEPS = {"new": {"postgresql": 97, "sqlite": 13}, "kept": {"postgresql": 7}}
+STEPS = {"new": {"postgresql": 211, "sqlite": 13}, "kept": {"postgresql": 13}}
 
 
 class Interrupt(BaseException):
