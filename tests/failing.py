@@ -28,8 +28,8 @@ def timed_out() -> StoreUnavailable:
     return caused(TimeoutError("timed out"))
 
 
-def caused(cause: Exception) -> StoreUnavailable:
-    error = StoreUnavailable(str(cause))
+def caused(cause: Exception, error: StoreUnavailable | None = None) -> StoreUnavailable:
+    error = error or StoreUnavailable(str(cause))
     error.__cause__ = cause
     return error
 

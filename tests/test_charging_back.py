@@ -12,7 +12,13 @@ import pytest
 from freezegun import freeze_time
 
 from ratelimits.algorithms import Operation
-from ratelimits.exceptions import InvalidStore, StoreBusy, StoreError, StoreUnavailable
+from ratelimits.exceptions import (
+    InvalidStore,
+    PartUnavailable,
+    StoreBusy,
+    StoreError,
+    StoreUnavailable,
+)
 from ratelimits.limits import Limit
 from ratelimits.rates import Rate
 from ratelimits.stores.base import Answer, Group, Slot
@@ -439,6 +445,9 @@ def test_with_the_clock_of_the_process(
         (caused(OSError("Timeout connecting to server")), False),
         (caused(FullError("OOM command not allowed")), False),
         (timed_out(), True),
+        (PartUnavailable("its breaker is open"), False),
+        (caused(TimeoutError("Timeout reading from socket"), PartUnavailable("away")), True),
+        (caused(TimeoutError("TRYAGAIN"), StoreBusy("moving")), False),
         (caused(ConnectionResetError("Connection reset by peer")), True),
     ],
 )

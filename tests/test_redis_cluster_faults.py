@@ -13,7 +13,7 @@ import pytest
 from ratelimits.algorithms import Operation
 from ratelimits.catalog import Caller, own_subject
 from ratelimits.exceptions import PartUnavailable, StoreBusy, StoreUnavailable
-from ratelimits.limiter import take
+from ratelimits.limiter import peek, take
 from ratelimits.models import ServiceLimit
 from ratelimits.stores import breaker as breakers
 from ratelimits.stores import get_store
@@ -87,23 +87,24 @@ def test_only_callers_of_a_master_that_is_away_are_counted_locally(
 ) -> None:
     make_plan("api 10000/w")
     take("anyone")
-    away, *there = on_cluster.nodes
+    away = on_cluster.nodes[0]
     lost, *kept = [tenant_on(node) for node in on_cluster.nodes]
     assert [used(take(key)) for key in (lost, *kept)] == [1, 1, 1]
     end(away)
-    assert all(take(lost).allowed for _ in range(5))
+    first, *others = [used(take(lost)) for _ in range(5)]
+    assert others == list(range(others[0], others[0] + 4)), "from where it was"
+    assert first == 2
     assert [used(take(key)) for key in kept] == [2, 2]
     guarded: Any = get_store()
     assert not guarded.breaker.is_open, "the store as a whole is there"
-    assert sum(len(list(node.client().scan_iter())) for node in there) >= 2
 
     away.cont() if away.process is not None else away.start()
     on_cluster.wait_until_ok()
     nodes = guarded.store.cluster.nodes
     wait_until(lambda: not nodes._node(Address("127.0.0.1", away.port)).breaker.is_open, "back")
-    before = used(take(lost))
-    assert used(take(lost)) == before + 1
-    assert list(away.client().scan_iter()), "it counts there again"
+    # Killed, it has forgotten the first. Stopped, it may still do what nobody waits for any more.
+    counted = {5} if end is RedisServer.kill else {5, 6}
+    wait_until(lambda: used(peek(lost)) in counted, "what was counted meanwhile is charged")
     said = [line for line in caplog.messages if "store of the rate limits" in line]
     assert len(said) == 2, "one line when it went, one when it was back"
     assert f"127.0.0.1:{away.port}" in said[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -115,6 +115,9 @@ class Store(ABC):
 
     def check(self) -> None:  # noqa: B027 (most have nothing to check)
         """Raises InvalidStore if the alias's settings can't work. Asks no server."""
+
+    def when_back(self, then: Callable[[], None]) -> None:  # noqa: B027 (most are of one piece)
+        """What to do each time that a part of the store is back, of those that can be away."""
 
     @abstractmethod
     def versions(self, keys: Sequence[str]) -> tuple[str, ...]:

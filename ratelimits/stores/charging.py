@@ -10,7 +10,7 @@ from threading import Lock
 from ratelimits.algorithms import Operation
 from ratelimits.clock import microseconds
 from ratelimits.conf import conf
-from ratelimits.exceptions import StoreBusy, StoreUnavailable
+from ratelimits.exceptions import PartUnavailable, StoreBusy, StoreUnavailable
 from ratelimits.logs import once
 
 from .background import in_background
@@ -141,7 +141,8 @@ class Charging:
 def may_be_done(error: Exception) -> bool:
     """Whether the store may have done what failed: it was sent, and no answer came."""
     cause = error.__cause__
-    if cause is None or isinstance(error, StoreBusy):
+    busy = isinstance(error, StoreBusy) and not isinstance(error, PartUnavailable)
+    if cause is None or busy:
         return False
     if any(text in str(cause) for text in NOT_CONNECTED):
         return False

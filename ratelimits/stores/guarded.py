@@ -45,6 +45,7 @@ class GuardedStore(Store):
         self.breaker = Breaker(self._probe, self.charging.finish)
         # There are few threads for async callers: who waits for one finds the store gone.
         store.before = self.breaker.check  # type: ignore[method-assign]
+        store.when_back(self.charging.soon)
         self._locals: dict[int, LocalStore] = {}
 
     @property

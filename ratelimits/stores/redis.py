@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from hashlib import sha1
 from pathlib import Path
@@ -53,6 +53,7 @@ class RedisStore(Store):
     def __init__(self, backend: BaseCache, timeout: float) -> None:
         self.backend = backend
         self.timeout = timeout
+        self._when_back: Callable[[], None] | None = None
 
     @cached_property
     def client(self) -> redis.Redis:
@@ -81,7 +82,12 @@ class RedisStore(Store):
         """
         from .redis_cluster import find_cluster
 
-        return find_cluster(self.backend, self.client.connection_pool, self.timeout)
+        pool = self.client.connection_pool
+        return find_cluster(self.backend, pool, self.timeout, self._when_back)
+
+    def when_back(self, then: Callable[[], None]) -> None:
+        """See Store.when_back(). Before the first call."""
+        self._when_back = then
 
     def check(self) -> None:
         """See Store.check()."""

@@ -6,7 +6,7 @@ given back if it refuses. So is a limit of an address besides those of a tenant.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -45,12 +45,20 @@ class Cluster:
     """
 
     def __init__(
-        self, backend: BaseCache, connect: Connect, known: Map, seeds: Sequence[Address]
+        self,
+        backend: BaseCache,
+        connect: Connect,
+        known: Map,
+        seeds: Sequence[Address],
+        then: Callable[[], None] | None = None,
     ) -> None:
-        """`connect` gives the connections to a node. Raises InvalidStore if keys lose their tag."""
+        """`connect` gives the connections to a node, `then` is called when one is back.
+
+        Raises InvalidStore if keys lose their tag.
+        """
         self.backend = backend
         self.slots = {shard: self._slot(shard) for shard in ALL}
-        self.nodes = Nodes(self.slots.values(), connect, self._trial, known, seeds)
+        self.nodes = Nodes(self.slots.values(), connect, self._trial, known, seeds, then)
 
     def _slot(self, shard: int) -> int:
         one, other = (key_slot(self.make_key(name, shard).encode()) for name in ("a", "b"))
@@ -204,7 +212,9 @@ class Cluster:
         self.nodes.close()
 
 
-def find_cluster(backend: BaseCache, pool: Any, timeout: float) -> Cluster | None:
+def find_cluster(
+    backend: BaseCache, pool: Any, timeout: float, then: Callable[[], None] | None = None
+) -> Cluster | None:
     """What counts on the cluster that the alias's server is a node of; None if it is none.
 
     Asks the server. Raises StoreUnavailable if it does not answer.
@@ -219,4 +229,4 @@ def find_cluster(backend: BaseCache, pool: Any, timeout: float) -> Cluster | Non
     known = map_by(
         (address, connect(address) if place else pool) for place, address in enumerate(seeds)
     )
-    return None if known is None else Cluster(backend, connect, known, seeds)
+    return None if known is None else Cluster(backend, connect, known, seeds, then)

@@ -42,11 +42,15 @@ class Node:
     """One master. While it is away, only those whose slots it holds go without the store."""
 
     def __init__(
-        self, address: Address, pool: redis.ConnectionPool, probe: Callable[[Node], None]
+        self,
+        address: Address,
+        pool: redis.ConnectionPool,
+        probe: Callable[[Node], None],
+        then: Callable[[], None] | None,
     ) -> None:
         self.address = address
         self.pool = pool
-        self.breaker = Breaker(lambda: probe(self))
+        self.breaker = Breaker(lambda: probe(self), then)
 
     def check(self) -> None:
         """Raises PartUnavailable, without any I/O, while it is away."""
@@ -87,13 +91,17 @@ class Nodes:
         trial: Callable[[int], Sequence[Any]],
         known: Map,
         seeds: Sequence[Address],
+        then: Callable[[], None] | None = None,
     ) -> None:
-        """`trial` makes a command that writes into a slot. `seeds` may know who is there when
-        nobody else does."""
+        """`trial` makes a command that writes into a slot, `then` is called when a node is back.
+
+        `seeds` may know who is there when nobody else does.
+        """
         self._slots = sorted(set(slots))
         self._connect = connect
         self._trial = trial
         self._seeds = seeds
+        self._then = then
         self._nodes: dict[Address, Node] = {}
         self._masters: Mapping[int, Address] = {}
         self._members: tuple[Address, ...] = ()
@@ -158,7 +166,7 @@ class Nodes:
     def _node(self, address: Address) -> Node:
         node = self._nodes.get(address)
         if node is None:
-            node = Node(address, self._connect(address), self._probe)
+            node = Node(address, self._connect(address), self._probe, self._then)
             node = self._nodes.setdefault(address, node)
         return node
 
