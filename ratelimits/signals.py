@@ -39,7 +39,8 @@ would_refuse = Told()
 nearly_used_up = Told()
 
 # The store does not answer: from now on STORE_FAILURE decides. kwargs: fault (a text). Each
-# process tells for itself, in a thread of its own, for which nobody waits.
+# process tells for itself, in a thread of its own, for which nobody waits. On a Redis cluster, it
+# is told of each primary that is away, and of the whole if none is there.
 store_down = Told()
 
 # The store answers again. Sent like store_down, and never before it.

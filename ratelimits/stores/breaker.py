@@ -23,9 +23,15 @@ class Breaker:
     What is to be done `after` that is done by the thread that probed.
     """
 
-    def __init__(self, probe: Callable[[], None], after: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        probe: Callable[[], None],
+        after: Callable[[], None] | None = None,
+        part: str = "",
+    ) -> None:
         self._probe = probe
         self._after = after
+        self._part = f", its part at {part}," if part else ""
         self._lock = threading.Lock()
         # Its text alone: the error itself knows the request that met it.
         self._fault: str | None = None
@@ -51,7 +57,7 @@ class Breaker:
             if self._fault is not None:
                 return
             self._fault = str(fault)
-        logger.error("The store of the rate limits is away: %s", self._fault)
+        logger.error("The store of the rate limits%s is away: %s", self._part, self._fault)
         self._aside.send(store_down, type(self), fault=str(fault))
         self._watch()
 
@@ -76,7 +82,7 @@ class Breaker:
             return False
         with self._lock:
             self._fault, self._process = None, 0
-        logger.warning("The store of the rate limits is back.")
+        logger.warning("The store of the rate limits%s is back.", self._part)
         self._aside.send(store_up, type(self))
         if self._after is not None:
             self._after()

@@ -177,7 +177,7 @@ class Cluster:
         fault: StoreUnavailable | None = None
         for shard in shards:
             try:
-                value = self.do(shard, "GET", self.make_key(key, shard))
+                (value,) = self.do(shard, "MGET", self.make_key(key, shard))
             except StoreUnavailable as error:
                 fault = error
             else:

@@ -50,7 +50,7 @@ class Node:
     ) -> None:
         self.address = address
         self.pool = pool
-        self.breaker = Breaker(lambda: probe(self), then)
+        self.breaker = Breaker(lambda: probe(self), then, part=str(address))
 
     def check(self) -> None:
         """Raises PartUnavailable, without any I/O, while it is away."""
