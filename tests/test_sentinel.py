@@ -20,6 +20,7 @@ from tests.doors import make_plan
 from tests.fresh import the_redis_store
 from tests.sentinels import Watched
 from tests.servers import RedisServer
+from tests.settings import redis_caches
 
 pytestmark = pytest.mark.django_db
 
@@ -108,3 +109,36 @@ def test_no_sentinel_is_waited_for_longer_than_the_store(watched: Watched, setti
         # By the alias's own settings it would be five seconds, several times.
         assert time.monotonic() - started < 4
         the_redis_store().close()
+
+
+def test_a_name_that_means_another_server_after_a_fail_over(
+    redis_server: RedisServer,
+    valkey_server: RedisServer,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As hosted ones do it. Who was the primary still answers, but only reads."""
+    resolve, primary = socket.getaddrinfo, redis_server
+
+    def resolved(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
+        if host == "primary.example":
+            host, port = "127.0.0.1", primary.port
+        return resolve(host, port, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    monkeypatch.setattr(breakers, "PROBE_EVERY", 0.05)
+    settings.CACHES = redis_caches("redis://primary.example/0")
+    settings.RATELIMITS = {"STORE_TIMEOUT": 5, "LOCAL_REFUSALS": 0}
+    make_plan("api 10000/w")
+    assert take("acme").allowed
+    redis_server.client().replicaof("127.0.0.1", valkey_server.port)
+    try:
+        primary = valkey_server
+        guarded: Any = get_store()
+        take("acme")
+        wait_until(lambda: not guarded.breaker.is_open, "the new one answers")
+        take("acme")
+        assert list(valkey_server.client().scan_iter("*{rl}*"))
+        guarded.store.close()
+    finally:
+        redis_server.client().replicaof("NO", "ONE")

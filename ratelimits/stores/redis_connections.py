@@ -93,18 +93,26 @@ def _greeting(own: Callable[[Any], None] | None) -> Callable[[Any], None]:
     return greet
 
 
-def exchange(pool: redis.ConnectionPool, command: Sequence[Any]) -> Any:
-    """Send one command and read its reply. Raises RedisError.
+def exchange(
+    pool: redis.ConnectionPool, command: Sequence[Any], first: Sequence[Any] | None = None
+) -> Any:
+    """Send one command and read its reply. `first` goes before it. Raises RedisError.
 
     Whatever comes in between, be it a signal or a greenlet's end, closes the connection: the
     next reply on it would be that of this command.
     """
     connection = _connected(pool)
     try:
+        if first is not None:
+            connection.send_command(*first)
+            connection.read_response()
         connection.send_command(*command)
         return connection.read_response()
-    except ResponseError:
-        # A reply as good as any.
+    except ResponseError as error:
+        # A reply as good as any; but of one who was the primary once, look anew for who is.
+        if "READONLY " in str(error) or isinstance(error, ReadOnlyError):
+            connection.disconnect()
+            pool.disconnect(inuse_connections=False)
         raise
     except BaseException:
         connection.disconnect()

@@ -61,12 +61,7 @@ class Node:
 
     def send(self, command: Sequence[Any], asking: bool = False) -> Any:
         """Raises RedisError. `asking` is for a slot that this node is about to get."""
-        if not asking:
-            return exchange(self.pool, command)
-        with redis.Redis(connection_pool=self.pool).pipeline(transaction=False) as pipe:
-            pipe.execute_command("ASKING")  # type: ignore[no-untyped-call]
-            pipe.execute_command(*command)  # type: ignore[no-untyped-call]
-            return pipe.execute()[1]
+        return exchange(self.pool, command, ("ASKING",) if asking else None)
 
     def failed(self, error: RedisError) -> StoreBusy | StoreError:
         """What its error means, to be raised. Opens the breaker if the node is away."""
