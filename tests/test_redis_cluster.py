@@ -206,3 +206,16 @@ def test_a_refusal_by_one_shard_holds_in_the_others_too(redis_cluster: RedisClus
     assert not calls.peek(at=NOON + refused.wait_us - 1).allowed
     assert calls.take(at=NOON + refused.wait_us).allowed
     close(store)
+
+
+def test_a_limit_in_shadow_beside_one_that_refuses(redis_cluster: RedisCluster) -> None:
+    """It is told of as it was asked, and is given back nothing that it may not have had."""
+    store = redis_store(redis_cluster.url)
+    shadow = limit("2/m", "log", algorithm="sliding_log", mode="shadow")
+    calls = Scattered(store, shadow, limit("3/d", "all"))
+    assert [calls.take().allowed for _ in range(4)] == [True, True, True, False]
+    log, everyone = calls.take().outcomes
+    assert (log.allowed, log.remaining, log.wait_us) == (False, 0, 60_000_000)
+    assert (everyone.allowed, everyone.remaining) == (False, 0)
+    assert remaining(calls.peek()) == {"log": 0, "all": 0}
+    close(store)

@@ -131,16 +131,17 @@ class Cluster:
         """Undo takes. The answers to them, with what is left now."""
         answers = []
         for part, answer in zip(parts, taken, strict=False):
-            back = list(costs)
-            for place, fits in zip(part.places, answer.fitted, strict=True):
-                # A limit in shadow took what there was, which is not known here.
-                back[place] = costs[place] if fits else 0
+            # A limit in shadow that lacked room took what there was, which is not known here.
+            fits = dict(zip(part.places, answer.fitted, strict=True))
+            back = [cost if fits.get(place) else 0 for place, cost in enumerate(costs)]
             # Whatever was edited since, it was taken.
             undo = part._replace(packed=part.packed._replace(versions=()))
             # What can't be given back stays taken: nobody gets more than there is.
             with suppress(RateLimitError):
                 left = self._run(Operation.REFUND, undo, back, now)
-                answer = answer._replace(now=left.now, states=left.states)
+                states = zip(left.states, answer.states, answer.fitted, strict=True)
+                newer = tuple(new if fitted else old for new, old, fitted in states)
+                answer = answer._replace(now=left.now, states=newer)
             answers.append(answer)
         return answers
 
