@@ -132,9 +132,6 @@ class GuardedStore(Store):
             if self.refusals is not None:
                 self.refusals.returned(names)
 
-    def lifetime(self, key: str) -> float | None:
-        return self._asked(lambda: self.store.lifetime(key))
-
     def _asked(self, ask: Callable[[], T]) -> T:
         self.breaker.check()
         try:
