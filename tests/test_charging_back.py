@@ -21,6 +21,7 @@ from ratelimits.exceptions import (
 )
 from ratelimits.limits import Limit
 from ratelimits.rates import Rate
+from ratelimits.stores import charging
 from ratelimits.stores.base import Answer, Group, Slot
 from ratelimits.stores.charging import may_be_done
 from ratelimits.stores.guarded import GuardedStore
@@ -55,17 +56,18 @@ def clock(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 @pytest.fixture
-def store() -> Iterator[FailingStore]:
-    store = FailingStore()
-    yield store
-    # Whoever still looks after it finds it back, and ends.
-    store.fault = None
+def store() -> FailingStore:
+    return FailingStore()
 
 
 @pytest.fixture
-def guarded(store: FailingStore, settings: Any) -> GuardedStore:
+def guarded(store: FailingStore, settings: Any) -> Iterator[GuardedStore]:
     settings.RATELIMITS = {"WORKERS": 1, "LOCAL_REFUSALS": 0}
-    return GuardedStore(store)
+    guarded = GuardedStore(store)
+    yield guarded
+    # Or it would be logged in the next test that it is back.
+    store.script, store.fault = [], None
+    wait_until(lambda: not guarded.breaker.is_open)
 
 
 @pytest.fixture
@@ -265,7 +267,7 @@ def test_two_that_charge_at_once(store: FailingStore, guarded: GuardedStore) -> 
     ask(guarded, slot(), 4)
     store.script, store.fault = [slow], None
     assert sent.wait(30)
-    other = threading.Thread(target=guarded.charging.finish)
+    other = threading.Thread(target=guarded.charging._charge, args=(float("inf"), True))
     other.start()
     other.join(0.3)
     answered.set()
@@ -299,6 +301,25 @@ def test_a_store_that_was_too_busy_for_one_call(store: FailingStore, guarded: Gu
     come_back(store, guarded)
     assert not store.script
     assert store.left(asked) == [7]
+
+
+def test_a_part_of_it_that_is_away_is_looked_at_ever_more_seldom(
+    store: FailingStore, guarded: GuardedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it is back. All that is counted without it is looked at each time."""
+    threads = Mock(return_value=True)
+    monkeypatch.setattr(charging, "in_background", threads)
+    store.fault = lambda: PartUnavailable("one of three")
+    for _ in range(3):
+        ask(guarded, slot(), 2)
+    assert threads.call_count == 1
+    assert not guarded.breaker.is_open, "others go on"
+    look = guarded.charging.look
+    assert [look(pause) for pause in (0.1, 0.2, 0.4, 0.8, 1.0)] == [0.2, 0.4, 0.8, 1.0, 1.0]
+    store.fault = None
+    assert [look(1.0) for _ in range(3)] == [charging.PAUSE, charging.PAUSE, 0.0]
+    assert store.left(slot()) == [4]
+    assert is_settled(guarded)
 
 
 def test_where_only_a_bug_explains_it(
@@ -449,6 +470,7 @@ def test_with_the_clock_of_the_process(
         (caused(TimeoutError("Timeout reading from socket"), PartUnavailable("away")), True),
         (caused(TimeoutError("TRYAGAIN"), StoreBusy("moving")), False),
         (caused(ConnectionResetError("Connection reset by peer")), True),
+        (StoreBusy("others are faster"), False),
     ],
 )
 def test_what_may_have_been_done(error: StoreUnavailable, expected: bool) -> None:

@@ -97,6 +97,9 @@ def _is_django_redis(backend: BaseCache) -> bool:
 
 def forget_stores() -> None:
     """The next call makes the store anew."""
+    for store in _stores.values():
+        if isinstance(store, GuardedStore):
+            store.charging.stop()
     _stores.clear()
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from collections.abc import Callable
+from enum import IntEnum
 from threading import Lock
 
 from ratelimits.algorithms import Operation
@@ -22,10 +24,18 @@ from .refusals import monotonic
 # Seconds that requests still count in the process while the store is charged: by then most of
 # it is, and the rest follows while they ask the store again.
 CHARGE_FOR = 0.8
-# Seconds between looks at what is still to be charged.
-PAUSE = 0.1
-# After so many of them it waits for the next time: the store is busy all along.
-MOST_LOOKS = 50
+# Seconds between looks at what is still to be charged; while the store is too busy for it, or a
+# part of it is away, twice as many each time, and so many times as long as a look takes.
+PAUSE, LONGEST_PAUSE, SPARING = 0.1, 1.0, 20
+
+
+class Rest(IntEnum):
+    """What a look at the bills leaves to do; the higher, the later it makes sense to look again."""
+
+    NOTHING = 0
+    WHATEVER_CAME = 1
+    BUSY = 2
+
 
 # A server's own answer, in which it says that it did nothing: the names of client libraries'
 # exceptions, since not all of them need be installed.
@@ -59,69 +69,65 @@ class Charging:
         """Charge what can be charged soon. Raises StoreUnavailable if the store fails again."""
         self._charge(time.monotonic() + CHARGE_FOR, last=False)
 
-    def finish(self) -> None:
-        """Charge all there is, also what comes in late, and forget it."""
-        if self._may_start():
-            self._finish()
+    def stop(self) -> None:
+        """The store was replaced, as in tests: charge it no more."""
+        self._local = lambda: LocalStore(self._levels)
 
     def soon(self) -> None:
-        """See finish(); in the background."""
-        if self._may_start() and not in_background("charge", self._finish):
-            self._end()
-
-    def _may_start(self) -> bool:
+        """Charge all there is, also what comes in late, and forget it; in the background."""
         with self._lock:
             self._wanted = True
             if self._process == os.getpid():
-                return False
+                return
             self._process = os.getpid()
-            return True
-
-    def _finish(self) -> None:
-        try:
-            for _ in range(MOST_LOOKS):
-                if not self._is_wanted():
-                    return
-                if self._charge(float("inf"), last=True):
-                    self._wanted = True
-                time.sleep(PAUSE)
+        reference = weakref.ref(self)
+        if not in_background("charge", lambda: _look_after(reference)):
             self._end()
+
+    def look(self, pause: float) -> float:
+        """Charge what can be charged. After how many seconds to look again, 0 for not at all."""
+        with self._lock:
+            if not self._wanted:
+                self._process = 0
+                return 0.0
+            self._wanted = False
+        started = time.monotonic()
+        try:
+            rest = self._charge(float("inf"), last=True)
         except BaseException as error:
             self._end()
             if not isinstance(error, StoreUnavailable):
                 raise
             self._hear(error)
+            return 0.0
+        if rest:
+            self._wanted = True
+        if rest is not Rest.BUSY:
+            return PAUSE
+        return max(min(2 * pause, LONGEST_PAUSE), SPARING * (time.monotonic() - started))
 
     def _end(self) -> None:
         with self._lock:
             self._process = 0
 
-    def _is_wanted(self) -> bool:
-        with self._lock:
-            wanted, self._wanted = self._wanted, False
-            if not wanted:
-                self._process = 0
-            return wanted
-
-    def _charge(self, until: float, last: bool) -> bool:
-        """Whether to look again. Raises StoreUnavailable if the store is away."""
-        local, again = self._local(), False
+    def _charge(self, until: float, last: bool) -> Rest:
+        """Raises StoreUnavailable if the store is away."""
+        local, rest = self._local(), Rest.NOTHING
         for subject in local.subjects():
             if time.monotonic() > until:
-                return True
+                return Rest.WHATEVER_CAME
             # Nobody may find paid, and forget, what somebody else may fail to pay.
             with local.paying:
-                again = self._charge_one(local, subject, last) or again
-        return again
+                rest = max(rest, self._charge_one(local, subject, last))
+        return rest
 
-    def _charge_one(self, local: LocalStore, subject: str, last: bool) -> bool:
+    def _charge_one(self, local: LocalStore, subject: str, last: bool) -> Rest:
         now = microseconds() if conf.CLOCK == "process" else None
         at = self._levels.now() if now is None else now
         bill = local.bill(subject, at, last)
-        return bool(bill.costs) and self._pay(local, bill, now, at)
+        return self._pay(local, bill, now, at) if bill.costs else Rest.NOTHING
 
-    def _pay(self, local: LocalStore, bill: Bill, now: int | None, at: int) -> bool:
-        """Whether to look again, at whatever was counted meanwhile."""
+    def _pay(self, local: LocalStore, bill: Bill, now: int | None, at: int) -> Rest:
         sent = monotonic()
         try:
             answer = self._store.run(Operation.CHARGE, bill.group, bill.costs, now)
@@ -129,13 +135,23 @@ class Charging:
             if not may_be_done(error):
                 local.take_back(bill, at)
             if isinstance(error, StoreBusy):
-                return True
+                return Rest.BUSY
             if isinstance(error, StoreUnavailable):
                 raise
             once.error(f"What was counted without the store can't be charged: {error!r}")
-            return False
+            return Rest.NOTHING
         self._levels.learn(bill.group, answer, sent)
-        return True
+        return Rest.WHATEVER_CAME
+
+
+def _look_after(reference: weakref.ref[Charging]) -> None:
+    """Until nothing is left to charge. A store that was replaced, as in tests, is left alone."""
+    pause = PAUSE
+    while pause:
+        charging = reference()
+        pause = charging.look(pause) if charging is not None else 0.0
+        del charging
+        time.sleep(pause)
 
 
 def may_be_done(error: Exception) -> bool:

@@ -42,7 +42,7 @@ class GuardedStore(Store):
         self.processes = Processes(store.count_processes)
         self.levels = Levels()
         self.charging = Charging(store, self.levels, self._local, self._hear)
-        self.breaker = Breaker(self._probe, self.charging.finish)
+        self.breaker = Breaker(self._probe, self.charging.soon)
         # There are few threads for async callers: who waits for one finds the store gone.
         store.before = self.breaker.check  # type: ignore[method-assign]
         store.when_back(self.charging.soon)
