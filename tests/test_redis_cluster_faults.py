@@ -255,6 +255,7 @@ def test_slots_that_nobody_serves_are_a_fault(
     assert calls.take().allowed
 
 
+@pytest.mark.long
 def test_a_replica_takes_over_with_what_it_has(tmp_path: Path, settings: Any) -> None:
     """What replication had not delivered is lost; meanwhile there is no 500 and no refusal."""
     binary = shutil.which("redis-server")
