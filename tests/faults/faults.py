@@ -1,29 +1,25 @@
-"""Every way in which Redis fails, as a context that gives the CACHES to count in meanwhile."""
+"""Every way in which Redis fails, as a context that gives the CACHES to count in meanwhile.
+
+What else may be at its address, or nothing, is in strangers.py.
+"""
 
 from __future__ import annotations
 
 import shutil
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
-import pytest
 import redis
 
 from tests.servers import RedisServer, free_port
 from tests.settings import redis_caches
 
-from .fakes import fake_redis
-
 Caches = dict[str, dict[str, Any]]
 Fault = Callable[[RedisServer], AbstractContextManager[Caches]]
 # The server itself is in trouble; afterwards it must be counted in again.
 FAULTS: dict[str, Fault] = {}
-# Something else is at the address, or nothing. It does not mend itself.
-STRANGERS: dict[str, Fault] = {}
 
 
 def fault(kind: dict[str, Fault]) -> Callable[[Callable[[RedisServer], Iterator[Any]]], None]:
@@ -209,76 +205,3 @@ def stopped_behind_a_client_that_swallows(server: RedisServer) -> Iterator[Cache
     server.stop()
     yield redis_caches(server.url, IGNORE_EXCEPTIONS=True)
     server.cont()
-
-
-@fault(STRANGERS)
-def a_closed_port(server: RedisServer) -> Iterator[Caches]:
-    yield redis_caches(f"redis://127.0.0.1:{free_port()}/0")
-
-
-@fault(STRANGERS)
-def no_socket(server: RedisServer) -> Iterator[Caches]:
-    yield redis_caches(f"unix://{server.directory}/nothing.sock")
-
-
-@fault(STRANGERS)
-def accepts_and_never_answers(server: RedisServer) -> Iterator[Caches]:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        yield redis_caches(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
-
-
-def _answers(name: str, reply: bytes | None) -> None:
-    @contextmanager
-    def made(server: RedisServer) -> Iterator[Caches]:
-        with fake_redis(lambda command: reply) as url:
-            yield redis_caches(url)
-
-    STRANGERS[name] = made
-
-
-_answers("still loading", b"-LOADING Redis is loading the dataset in memory\r\n")
-_answers("no cluster", b"-CLUSTERDOWN The cluster is down\r\n")
-_answers(
-    "full, as Redis 6 says it",
-    b"-ERR Error running script (call to f_0): @user_script:9: @user_script: 9: "
-    b"-OOM command not allowed when used memory > 'maxmemory'.\r\n",
-)
-_answers("closed before the reply", None)
-_answers("a reply that never ends", b"*8\r\n:0\r\n:17")
-_answers("garbage", b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-
-@fault(STRANGERS)
-def reset_within_the_reply(server: RedisServer) -> Iterator[Caches]:
-    lasting = threading.local()
-
-    def answer(command: list[bytes]) -> bytes | None:
-        lasting.calls = getattr(lasting, "calls", 0) + 1
-        # Half of an answer at once; the next read finds the connection gone.
-        return b"*8\r\n:0\r\n" if lasting.calls == 1 else None
-
-    with fake_redis(answer) as url:
-        yield redis_caches(url)
-
-
-@fault(STRANGERS)
-def no_such_name(server: RedisServer) -> Iterator[Caches]:
-    def fail(*args: Any, **kwargs: Any) -> Any:
-        raise socket.gaierror(-2, "Name or service not known")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(socket, "getaddrinfo", fail)
-        yield redis_caches("redis://redis.invalid:6379/0")
-
-
-class Credentials(redis.CredentialProvider):
-    """Of a service of the project's, which is away itself."""
-
-    def get_credentials(self) -> tuple[str, str]:
-        raise RuntimeError("no credentials today")
-
-
-@fault(STRANGERS)
-def no_credentials(server: RedisServer) -> Iterator[Caches]:
-    options = {"credential_provider": Credentials()}
-    yield redis_caches(server.url, CONNECTION_POOL_KWARGS=options)

@@ -19,8 +19,9 @@ from ratelimits.throttling import PlanRateThrottle
 from tests.doors import is_silent, left, make_plan, problem
 from tests.servers import RedisServer
 
-from .faults import FAULTS, STRANGERS, Fault
+from .faults import FAULTS, Fault
 from .machine import close_the_store
+from .strangers import STRANGERS
 
 PROBES = 0.02
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
