@@ -38,6 +38,8 @@ def interrupt(at: int, call: Callable[[], object]) -> bool:
             if returned == at:
                 raise Interrupt
 
+    # What listens to the collector is not part of the call.
+    gc.disable()
     sys.setprofile(profile)
     try:
         call()
@@ -45,6 +47,7 @@ def interrupt(at: int, call: Callable[[], object]) -> bool:
         return True
     finally:
         sys.setprofile(None)
+        gc.enable()
     return False
 
 
