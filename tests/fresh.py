@@ -59,4 +59,4 @@ def on_redis(redis_server: RedisServer, settings: Any, fresh: None) -> Iterator[
     settings.CACHES = redis_caches(redis_server.url)
     settings.RATELIMITS = PATIENT
     yield redis_server
-    the_redis_store().client.connection_pool.disconnect()
+    the_redis_store().close()

@@ -183,7 +183,7 @@ def test_a_key_function_must_keep_the_braces(redis_cluster: RedisCluster) -> Non
     store = RedisStore(backend, TIMEOUT)
     with pytest.raises(InvalidStore, match="braces"):
         Calls(store, limit("9/d")).take()
-    store.client.connection_pool.disconnect()
+    store.close()
 
 
 def test_a_prefix_with_braces_keeps_all_in_its_slot(redis_cluster: RedisCluster) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import NamedTuple
 
-from ratelimits.algorithms import State
+from ratelimits.algorithms import Operation, State
 from ratelimits.algorithms.token_bucket import rate
 from ratelimits.exceptions import StoreError
 
@@ -28,12 +28,48 @@ class Packed(NamedTuple):
         self, operation: int, costs: Sequence[int], now: int | None
     ) -> tuple[str | bytes | int, ...]:
         """All that follows the script's name in EVALSHA."""
-        packed = self.costs.pack(*[min(cost, MOST) for cost in costs])
         clock = "" if now is None else now
-        count = len(self.versions)
+        count, packed = len(self.versions), self.packed_costs(costs)
         return (
             len(self.keys), *self.keys, operation, clock, count, self.limits, packed, *self.versions
         )  # fmt: skip
+
+    def packed_costs(self, costs: Sequence[int]) -> bytes:
+        return self.costs.pack(*[min(cost, MOST) for cost in costs])
+
+    def template(self, digest: str) -> Template:
+        """A take by the store's clock, as EVALSHA."""
+        parts = ("EVALSHA", digest, *self.arguments(Operation.TAKE.value, [0] * self.size, None))
+        whole, costs = in_protocol(*parts), self.packed_costs([0] * self.size)
+        tail = _bulk(self.versions)
+        place = len(whole) - len(tail) - len(costs) - 2
+        return Template(self, whole[:place], whole[place + len(costs) :])
+
+    @property
+    def size(self) -> int:
+        """How many limits it has."""
+        return len(self.limits) // LIMIT.size
+
+
+class Template(NamedTuple):
+    """A command as it goes over the line, but for its costs."""
+
+    packed: Packed
+    head: bytes
+    tail: bytes
+
+    def command(self, costs: Sequence[int]) -> bytes:
+        return self.head + self.packed.packed_costs(costs) + self.tail
+
+
+def in_protocol(*parts: str | bytes | int) -> bytes:
+    """A command in the protocol of Redis."""
+    return b"*%d\r\n" % len(parts) + _bulk(parts)
+
+
+def _bulk(parts: Sequence[str | bytes | int]) -> bytes:
+    texts = [part if isinstance(part, bytes) else str(part).encode() for part in parts]
+    return b"".join([b"$%d\r\n%b\r\n" % (len(text), text) for text in texts])
 
 
 def pack(group: Group, make_key: Callable[[str], str]) -> Packed:

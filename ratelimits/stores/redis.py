@@ -19,10 +19,12 @@ from ratelimits.exceptions import InvalidStore, StoreError, StoreUnavailable
 from . import processes, redis_facts
 from .base import Answer, Group, Store
 from .facts import ClusterFacts, Facts
-from .packing import Packed, is_log, log_key, pack, unpack
+from .packing import Template, in_protocol, is_log, log_key, pack, unpack
 from .redis_alias import pool_of
-from .redis_connections import exchange, is_fault, own_pool
+from .redis_connections import is_fault, own_pool
+from .redis_exchange import Connections
 from .redis_parts import EVERYONE
+from .redis_pipes import NoPipe, Pipes
 from .redis_sentinel import own_sentinel_pool
 
 if TYPE_CHECKING:
@@ -75,6 +77,18 @@ class RedisStore(Store):
         return redis.Redis(connection_pool=make(pool, self.timeout))
 
     @cached_property
+    def connections(self) -> Connections:
+        return Connections(self.client.connection_pool)
+
+    @cached_property
+    def pipes(self) -> Pipes | None:
+        """The connections of event loops; None if threads have to do."""
+        pool = self.client.connection_pool
+        if self.connections.expire:
+            return None
+        return Pipes(pool.make_connection, self.timeout)
+
+    @cached_property
     def cluster(self) -> Cluster | None:
         """What counts instead, if the server is one of a cluster.
 
@@ -102,36 +116,61 @@ class RedisStore(Store):
     ) -> Answer:
         if self.cluster is not None:
             return self.cluster.run(operation, group, costs, now)
-        packed = self._packed(group)
-        reply = self._script(packed.arguments(operation.value, costs, now))
+        try:
+            reply = self.connections.exchange(self._call(operation, group, costs, now))
+        except NoScriptError:
+            reply = self._do(*self._whole(operation, group, costs, now))
+        except RedisError as error:
+            raise _meaning(error) from error
         return unpack(reply, len(costs))
 
-    def _packed(self, group: Group) -> Packed:
-        packed = group.prepared.get(self)
-        if not isinstance(packed, Packed):
-            packed = group.prepared[self] = pack(group, self.make_key)
-        return packed
-
-    def _script(self, arguments: Sequence[Any]) -> Any:
-        text, digest = script()
+    async def arun(
+        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
+    ) -> Answer:
+        """See run(). Needs no thread once it is known that the server is no cluster's."""
+        if self.pipes is None or self.__dict__.get("cluster", self) is not None:
+            return await super().arun(operation, group, costs, now)
         try:
-            return self._do("EVALSHA", digest, *arguments)
+            reply = await self.pipes.exchange(self._call(operation, group, costs, now))
+        except NoPipe:
+            self.pipes = None
+            return await super().arun(operation, group, costs, now)
         except NoScriptError:
-            return self._do("EVAL", text, *arguments)
+            return await super().arun(operation, group, costs, now)
+        except RedisError as error:
+            raise _meaning(error) from error
+        return unpack(reply, len(costs))
 
-    def _do(self, *command: Any) -> Any:
+    def _call(
+        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None
+    ) -> bytes:
+        template = self._template(group)
+        if operation is Operation.TAKE and now is None:
+            return template.command(costs)
+        arguments = template.packed.arguments(operation.value, costs, now)
+        return in_protocol("EVALSHA", script()[1], *arguments)
+
+    def _whole(
+        self, operation: Operation, group: Group, costs: Sequence[int], now: int | None
+    ) -> tuple[str | bytes | int, ...]:
+        """The same with the script's text, for a server that does not know it yet."""
+        packed = self._template(group).packed
+        return ("EVAL", script()[0], *packed.arguments(operation.value, costs, now))
+
+    def _template(self, group: Group) -> Template:
+        template = group.prepared.get(self)
+        if not isinstance(template, Template):
+            template = group.prepared[self] = pack(group, self.make_key).template(script()[1])
+        return template
+
+    def _do(self, *parts: str | bytes | int) -> Any:
         if self.cluster is not None:
             # What belongs to no caller is where the limits of everyone are.
-            return self.cluster.do(EVERYONE, *command)
-        pool = self.client.connection_pool
+            return self.cluster.do(EVERYONE, *parts)
         try:
-            return exchange(pool, command)
-        except NoScriptError:
-            raise
+            return self.connections.exchange(in_protocol(*parts))
         except RedisError as error:
-            if is_fault(error):
-                raise StoreUnavailable(f"Redis can't count now: {error}") from error
-            raise StoreError(f"Redis refused a command: {error}") from error
+            raise _meaning(error) from error
 
     def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
         if not keys:
@@ -192,8 +231,14 @@ class RedisStore(Store):
 
     def close(self) -> None:
         """See Store.close()."""
-        self.client.connection_pool.disconnect()
+        self.connections.close()
         # Not asked for now, if nobody has needed to know so far.
         cluster: Cluster | None = self.__dict__.get("cluster")
         if cluster is not None:
             cluster.close()
+
+
+def _meaning(error: RedisError) -> StoreUnavailable | StoreError:
+    if is_fault(error):
+        return StoreUnavailable(f"Redis can't count now: {error}")
+    return StoreError(f"Redis refused a command: {error}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import redis
@@ -17,7 +17,6 @@ from redis.exceptions import (
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
-    ResponseError,
     TimeoutError,
     TryAgainError,
 )
@@ -91,44 +90,6 @@ def _greeting(own: Callable[[Any], None] | None) -> Callable[[Any], None]:
             raise
 
     return greet
-
-
-def exchange(
-    pool: redis.ConnectionPool, command: Sequence[Any], first: Sequence[Any] | None = None
-) -> Any:
-    """Send one command and read its reply. `first` goes before it. Raises RedisError.
-
-    Whatever comes in between, be it a signal or a greenlet's end, closes the connection: the
-    next reply on it would be that of this command.
-    """
-    connection = _connected(pool)
-    try:
-        if first is not None:
-            connection.send_command(*first)
-            connection.read_response()
-        connection.send_command(*command)
-        return connection.read_response()
-    except ResponseError as error:
-        # A reply as good as any; but of one who was the primary once, look anew for who is.
-        if "READONLY " in str(error) or isinstance(error, ReadOnlyError):
-            connection.disconnect()
-            pool.disconnect(inuse_connections=False)
-        raise
-    except BaseException:
-        connection.disconnect()
-        raise
-    finally:
-        pool.release(connection)
-
-
-def _connected(pool: redis.ConnectionPool) -> Any:
-    try:
-        return pool.get_connection()
-    except RedisError:
-        raise
-    except Exception as error:
-        # Such as that of a project's own provider of credentials.
-        raise ConnectionError(f"Error connecting to Redis: {error!r}") from error
 
 
 def is_fault(error: RedisError) -> bool:

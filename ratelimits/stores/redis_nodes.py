@@ -19,7 +19,9 @@ from redis.exceptions import (
 from ratelimits.exceptions import PartUnavailable, StoreBusy, StoreError, StoreUnavailable
 
 from .breaker import Breaker
-from .redis_connections import exchange, is_fault
+from .packing import in_protocol
+from .redis_connections import is_fault
+from .redis_exchange import Connections
 
 # How often one call is sent on from node to node. Who sends it on has not executed it.
 MOST_REDIRECTS = 3
@@ -50,6 +52,7 @@ class Node:
     ) -> None:
         self.address = address
         self.pool = pool
+        self.connections = Connections(pool)
         self.breaker = Breaker(lambda: probe(self), then, part=str(address))
 
     def check(self) -> None:
@@ -61,7 +64,8 @@ class Node:
 
     def send(self, command: Sequence[Any], asking: bool = False) -> Any:
         """Raises RedisError. `asking` is for a slot that this node is about to get."""
-        return exchange(self.pool, command, ("ASKING",) if asking else None)
+        first = in_protocol("ASKING") if asking else None
+        return self.connections.exchange(in_protocol(*command), first)
 
     def failed(self, error: RedisError) -> StoreBusy | StoreError:
         """What its error means, to be raised. Opens the breaker if the node is away."""
@@ -142,14 +146,14 @@ class Nodes:
         fault: RedisError | None = None
         for address in dict.fromkeys((*self._masters.values(), *self._members, *self._seeds)):
             try:
-                return self._learn(address, slots_by(self._node(address).pool))
+                return self._learn(address, slots_by(self._node(address).connections))
             except RedisError as error:
                 fault = error
         raise StoreUnavailable(f"No node of the Redis cluster answers: {fault}")
 
     def close(self) -> None:
         for node in self._nodes.values():
-            node.pool.disconnect()
+            node.connections.close()
 
     def _holder(self, slot: int) -> Node:
         address = self._masters.get(slot)
@@ -194,9 +198,9 @@ class Nodes:
         self._masters, self._members = masters, tuple(dict.fromkeys(members))
 
 
-def slots_by(pool: redis.ConnectionPool) -> Sequence[Any]:
+def slots_by(connections: Connections) -> Sequence[Any]:
     """The map of a cluster as one of its nodes tells it. Raises RedisError."""
-    ranges: Sequence[Any] = exchange(pool, ("CLUSTER", "SLOTS"))
+    ranges: Sequence[Any] = connections.exchange(in_protocol("CLUSTER", "SLOTS"))
     return ranges
 
 
@@ -208,7 +212,7 @@ def map_by(places: Iterable[tuple[Address, redis.ConnectionPool]]) -> Map | None
     fault: RedisError | None = None
     for address, pool in places:
         try:
-            return address, slots_by(pool)
+            return address, slots_by(Connections(pool))
         except RedisError as error:
             # Who may not ask is told nothing, and goes on as with a single server.
             if isinstance(error, NoPermissionError) or not is_fault(error):

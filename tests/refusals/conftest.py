@@ -23,4 +23,4 @@ def guarded(redis_server: RedisServer, settings: Any) -> Iterator[GuardedStore]:
     assert isinstance(store, GuardedStore)
     beneath = the_redis_store()
     yield store
-    beneath.client.connection_pool.disconnect()
+    beneath.close()

@@ -1,0 +1,92 @@
+"""One command and its reply, over a connection that nobody else has meanwhile."""
+
+from __future__ import annotations
+
+from os import getpid
+from typing import Any
+
+import redis
+from redis.exceptions import ConnectionError, RedisError, ResponseError
+
+
+class Connections:
+    """The connections of one process to one server, made by a pool.
+
+    They are kept here rather than in the pool, whose own care for them takes as long as the
+    command. Not those of Sentinel, which follow a fail-over, nor those whose credentials expire:
+    these their pool has to look after.
+    """
+
+    def __init__(self, pool: redis.ConnectionPool) -> None:
+        self.pool = pool
+        # Whether credentials may end before the connection does.
+        self.expire = bool(pool.connection_kwargs.get("credential_provider"))
+        self._keeps = type(pool) is redis.ConnectionPool and not self.expire
+        self._free: list[Any] = []
+        self._process = 0
+
+    def exchange(self, command: bytes, first: bytes | None = None) -> Any:
+        """Send a command, after another one if it needs that, and read its reply.
+
+        Raises RedisError.
+
+        Whatever comes in between, be it a signal or a greenlet's end, closes the connection: the
+        next reply on it would be that of this command.
+        """
+        connection = self._lent()
+        try:
+            if first is not None:
+                connection.send_packed_command([first], check_health=False)
+                connection.read_response(disable_decoding=True)
+            connection.send_packed_command([command], check_health=False)
+            reply = connection.read_response(disable_decoding=True)
+        except ResponseError:
+            # A reply as good as any.
+            self._back(connection)
+            raise
+        except BaseException:
+            connection.disconnect()
+            if not self._keeps:
+                self._back(connection)
+            raise
+        self._back(connection)
+        return reply
+
+    def _lent(self) -> Any:
+        try:
+            return self._kept() if self._keeps else self.pool.get_connection()
+        except RedisError:
+            raise
+        except Exception as error:
+            # Such as that of a project's own provider of credentials.
+            raise ConnectionError(f"Error connecting to Redis: {error!r}") from error
+
+    def _kept(self) -> Any:
+        if self._process != getpid():
+            # Those from before a fork are the parent's.
+            self._free, self._process = [], getpid()
+        try:
+            connection = self._free.pop()
+        except IndexError:
+            return self.pool.make_connection()
+        try:
+            # Nothing can be there to read but its end.
+            is_over = connection.can_read(0)
+        except (RedisError, OSError):
+            is_over = True
+        if is_over:
+            connection.disconnect()
+        return connection
+
+    def _back(self, connection: Any) -> None:
+        if self._keeps:
+            self._free.append(connection)
+        else:
+            self.pool.release(connection)
+
+    def close(self) -> None:
+        """End those that nobody has."""
+        free, self._free = self._free, []
+        for connection in free:
+            connection.disconnect()
+        self.pool.disconnect()
