@@ -92,6 +92,11 @@ def _greeting(own: Callable[[Any], None] | None) -> Callable[[Any], None]:
     return greet
 
 
+def only_reads(error: RedisError) -> bool:
+    """Whether who answered was the primary once, and another one has to be looked for."""
+    return isinstance(error, ReadOnlyError) or "READONLY " in str(error)
+
+
 def is_fault(error: RedisError) -> bool:
     """Whether the server is away or can't do its work now, whatever it is asked."""
     return isinstance(error, FAULTS) or bool(FAULT.search(str(error)))

@@ -8,6 +8,8 @@ from typing import Any
 import redis
 from redis.exceptions import ConnectionError, RedisError, ResponseError
 
+from .redis_connections import only_reads
+
 
 class Connections:
     """The connections of one process to one server, made by a pool.
@@ -40,9 +42,11 @@ class Connections:
                 connection.read_response(disable_decoding=True)
             connection.send_packed_command([command], check_health=False)
             reply = connection.read_response(disable_decoding=True)
-        except ResponseError:
+        except ResponseError as error:
             # A reply as good as any.
             self._back(connection)
+            if only_reads(error):
+                self.close()
             raise
         except BaseException:
             connection.disconnect()
@@ -89,4 +93,4 @@ class Connections:
         free, self._free = self._free, []
         for connection in free:
             connection.disconnect()
-        self.pool.disconnect()
+        self.pool.disconnect(inuse_connections=False)

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary, finalize, ref
 
-from redis.exceptions import ConnectionError, ReadOnlyError, RedisError, TimeoutError
+from redis.exceptions import ConnectionError, RedisError, TimeoutError
+
+from .redis_connections import only_reads
 
 CHUNK = 65536
 
@@ -162,10 +164,10 @@ class Pipes:
         if pipe is None or not pipe.is_open:
             pipe = await self._opened(loop)
         reply = await pipe.ask(command)
-        if isinstance(reply, ReadOnlyError):
-            # Somebody else is the primary now, whom a new connection finds behind Sentinel.
-            pipe.close(reply)
         if isinstance(reply, RedisError):
+            if only_reads(reply):
+                # A new connection finds the primary, be it by Sentinel or by its name.
+                pipe.close(reply)
             raise reply
         return reply
 

@@ -80,14 +80,14 @@ async def test_cancelled_takes(redis_server: RedisServer, settings: Any) -> None
     print(f"seed {SEED}")
     chance = random.Random(SEED)
     await sync_to_async(make_callers)()
-    with slow(redis_server, 0.02) as url:
+    with slow(redis_server, 0.05) as url:
         settings.CACHES = redis_caches(url)
         settings.RATELIMITS = PATIENT
         for _ in range(8):
             tasks = [asyncio.create_task(take_for(number)) for number in range(CALLERS)]
             doomed = chance.sample(tasks, CALLERS // 2)
             for task in doomed:
-                await asyncio.sleep(chance.uniform(0, 0.01))
+                await asyncio.sleep(chance.uniform(0, 0.001))
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)
             assert [
