@@ -50,7 +50,8 @@ class Refusals:
     def __init__(self) -> None:
         self._lock = Lock()
         self._kept: deque[tuple[Group, tuple[Refusal, ...]]] = deque()
-        self._refusing: dict[tuple[str, bytes], Limit] = {}
+        # The limit that refuses by each bucket, and how many of those kept it refuses.
+        self._refusing: dict[tuple[str, bytes], tuple[Limit, int]] = {}
         # When units were last given back to each subject, and to any of those not named there.
         self._returned: dict[str, int] = {}
         self._any_returned = -1
@@ -105,19 +106,20 @@ class Refusals:
         refusals = (refusal, *others[: MOST_COSTS - 1])
         group.prepared[Refusal] = refusals
         self._kept.append((group, refusals))
-        for place in refusal.places:
-            slot = group.slots[place]
-            self._refusing[slot.subject, group.idents[place]] = slot.limit
+        for key, limit in _refusing(group, refusals):
+            _, count = self._refusing.get(key, (limit, 0))
+            self._refusing[key] = limit, count + 1
 
     def _drop(self, now: int) -> None:
         """Forget what is over, and the oldest if there are too many."""
         while self._kept and (len(self._kept) > MOST or self._kept[0][1][0].until <= now):
             group, refusals = self._kept.popleft()
-            if group.prepared.get(Refusal) is not refusals:
-                continue
-            del group.prepared[Refusal]
-            for place in {place for refusal in refusals for place in refusal.places}:
-                self._refusing.pop((group.slots[place].subject, group.idents[place]), None)
+            if group.prepared.get(Refusal) is refusals:
+                del group.prepared[Refusal]
+            for key, _ in _refusing(group, refusals):
+                limit, count = self._refusing.pop(key)
+                if count > 1:
+                    self._refusing[key] = limit, count - 1
 
     def counted(self, operation: Operation, group: Group) -> None:
         """The store did an operation, or may have done it."""
@@ -128,7 +130,8 @@ class Refusals:
             self.returned(
                 slot.subject
                 for slot, ident in zip(group.slots, group.idents, strict=True)
-                if _in_other_terms(self._refusing.get((slot.subject, ident)), slot.limit)
+                if (known := self._refusing.get((slot.subject, ident)))
+                and _in_other_terms(known[0], slot.limit)
             )
 
     def returned(self, subjects: Iterable[str]) -> None:
@@ -150,8 +153,17 @@ def monotonic() -> int:
     return time.monotonic_ns() // 1000
 
 
-def _in_other_terms(before: Limit | None, now: Limit) -> bool:
-    if before is None or before is now:
+def _refusing(
+    group: Group, refusals: Sequence[Refusal]
+) -> Iterable[tuple[tuple[str, bytes], Limit]]:
+    """The buckets by which any of the refusals of a group refuses."""
+    for place in {place for refusal in refusals for place in refusal.places}:
+        slot = group.slots[place]
+        yield (slot.subject, group.idents[place]), slot.limit
+
+
+def _in_other_terms(before: Limit, now: Limit) -> bool:
+    if before is now:
         return False
     return (before.algorithm, before.terms) != (now.algorithm, now.terms)
 

@@ -53,6 +53,24 @@ def test_a_storm_costs_no_command(
     assert first.now <= again[0].now <= again[-1].now
 
 
+def test_other_terms_end_a_refusal_also_when_another_one_is_over(
+    guarded: GuardedStore, settings: Any
+) -> None:
+    """A lowered burst leaves less in use, by however many groups its bucket has refused."""
+    slot, lowered = (Slot(Limit("a", Rate.parse(rate)), "caller") for rate in ("6/h", "3/h"))
+    brief, lasting = Group((slot,)), Group((slot, Slot(Limit("b", Rate.parse("9/h")), "caller")))
+    guarded.run(TAKE, brief, [6])
+    for group, age in ((brief, 0.1), (lasting, 60)):
+        settings.RATELIMITS = {**settings.RATELIMITS, "LOCAL_REFUSALS": age}
+        assert not take(guarded, group).allowed
+    time.sleep(0.1)
+    # Another refusal drops what is over.
+    assert not take(guarded, Group((Slot(Limit("c", Rate.parse("0/h")), "other"),))).allowed
+    assert take(guarded, lasting).local
+    take(guarded, Group((lowered,)))
+    assert take(guarded, lasting).allowed
+
+
 def test_the_time_goes_on_but_never_ahead_of_the_stores(guarded: GuardedStore) -> None:
     """So that the wait that is told grows shorter, and is never too short."""
     asked = group()
