@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -124,6 +125,26 @@ async def test_half_a_reply() -> None:
         pipes = pipes_to(port_of(url))
         asked = [pipes.exchange(echo(n)) for n in range(2)]
         for error in await asyncio.gather(*asked, return_exceptions=True):
+            assert isinstance(error, ConnectionError)
+
+
+async def test_a_server_that_hangs_up_at_once() -> None:
+    """Nobody waits for ever for a connection that ended before it was used."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def hang_up(connection: Any) -> None:
+        listener.accept()[0].close()
+
+    with listener:
+        pool = redis.ConnectionPool(
+            port=listener.getsockname()[1],
+            retry=Retry(NoBackoff(), 0),
+            redis_connect_func=hang_up,
+        )
+        pipes = Pipes(pool.make_connection, 5)
+        asked = [pipes.exchange(echo(n)) for n in range(5)]
+        everyone = asyncio.gather(*asked, return_exceptions=True)
+        for error in await asyncio.wait_for(everyone, 20):
             assert isinstance(error, ConnectionError)
 
 

@@ -58,6 +58,11 @@ class Pipe:
     def ask(self, command: bytes) -> asyncio.Future[Any]:
         """The reply to come: what was answered, also if that is an error."""
         reply = self.loop.create_future()
+        if not self.is_open:
+            # It ended before those who waited for it could use it: nothing was sent.
+            text = "Error connecting to Redis: the server closed the connection at once."
+            reply.set_exception(ConnectionError(text))
+            return reply
         until = self.loop.time() + self.timeout
         self.waiting.append((reply, until))
         if self.watch is None:
