@@ -24,6 +24,7 @@ PARTS = (
     "doors",
     "memory",
     "commands",
+    "server",
     "space",
     "exact",
     "catalog",
@@ -41,7 +42,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--rows", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS)
     )
-    parser.add_argument("--seconds", type=float, help="for each comparison of times (default: 10)")
+    parser.add_argument("--seconds", type=float, help="for each comparison of times (default: 6)")
     parser.add_argument(
         "--quick", action="store_true", help="only show that everything works, in a few seconds"
     )
@@ -70,7 +71,7 @@ def machine(bench: Bench) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = arguments(argv)
-    seconds = options.seconds or (0.2 if options.quick else 10)
+    seconds = options.seconds or (0.2 if options.quick else 6)
     rows: list[Row] = []
     failed = False
     with ahead(ALL_AHEAD), prepared(seconds, options.quick) as bench:

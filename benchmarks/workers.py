@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from itertools import cycle
 from typing import Any
 
@@ -40,23 +41,25 @@ def set_clock_ahead(seconds: float) -> None:
     time.time_ns = lambda: now_ns() + int(seconds * 10**9)
 
 
-def takes(index: int, seconds: float, shared: bool) -> int:
-    """How many takes there are in so many seconds, of the same tenants or of one's own."""
+def turns(index: int, seconds: float, count: int, shared: bool) -> list[tuple[int, int]]:
+    """How many takes there are in so many seconds, and then how many reads; several times.
+
+    All processes change at the same moments. The tenants are the same for all, or one's own.
+    """
+    start = time.monotonic()
+    cache.set("benchmark", 12345, None)
     own = "one" if shared else f"worker-{index}"
     turn = cycle([f"{own}:{number}" for number in range(CALLERS)])
-    for _ in range(CALLERS):
-        take(next(turn))
-    return _count(lambda: take(next(turn)).headers(), seconds)
+    found = []
+    for number in range(count):
+        first, second = start + (2 * number + 1) * seconds, start + (2 * number + 2) * seconds
+        takes = _until(first, lambda: take(next(turn)).headers())
+        found.append((takes, _until(second, lambda: cache.get("benchmark"))))
+    return found
 
 
-def gets(index: int, seconds: float) -> int:
-    """How many integers there are read in so many seconds."""
-    cache.set("benchmark", 12345, None)
-    return _count(lambda: cache.get("benchmark"), seconds)
-
-
-def _count(call: Any, seconds: float) -> int:
-    end, count = time.monotonic() + seconds, 0
+def _until(end: float, call: Callable[[], object]) -> int:
+    count = 0
     while time.monotonic() < end:
         for _ in range(20):
             call()

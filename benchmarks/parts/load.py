@@ -32,7 +32,7 @@ def _compared(
     bench: Bench, server: WebServer, paths: dict[str, str], connections: int
 ) -> Iterator[Row]:
     found: dict[str, list[Load]] = {name: [] for name in paths}
-    seconds = max(1, round(bench.seconds / 5))
+    seconds = max(1, round(bench.seconds / 3))
     # The first of several rounds is for the workers to load and to connect.
     for turn in range(bench.count(0, 1), bench.count(ROUNDS + 1, 2)):
         for name, path in paths.items():

@@ -1,68 +1,39 @@
-"""More processes on one Redis: what they reach together, and what a take costs the server."""
+"""More processes on one Redis, and what they reach together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from benchmarks import workers
 from benchmarks.bench import Bench
-from benchmarks.table import WHOLE, LeftOut, Row, exact
-from benchmarks.timing import Spread, spread
+from benchmarks.table import WHOLE, LeftOut, Row
+from benchmarks.timing import spread
 from tests.processes import run_processes
 
-ROUNDS = 3
-PROCESSES = 8
+TURNS = 5
+GETS = "cache.get()s a second of as many"
 
 
 def rows(bench: Bench) -> Iterator[Row]:
     if bench.quick:
         raise LeftOut(WHOLE)
-    seconds = bench.seconds / 10
+    seconds = bench.seconds / 6
     alone = 0.0
     for processes in (1, 2, 4, 8):
-        ratios, rate = _rounds(bench, processes, seconds)
+        rate, row = _row(bench, processes, seconds, False)
         alone = alone or rate
-        text = f"{rate:,.0f} ({rate / alone:.2f} x one process)"
-        against = "cache.get()s a second of as many"
-        yield Row(f"takes a second, processes: {processes}", text, ratios, against)
-    yield from _server(bench, seconds)
+        yield Row(row.what, f"{row.measured}, {rate / alone:.2f} x one", row.ratio, row.against)
+    yield _row(bench, 8, seconds, True)[1]
 
 
-def _rounds(bench: Bench, processes: int, seconds: float) -> tuple[Spread, float]:
-    rates, ratios = [], []
-    for _ in range(ROUNDS):
-        gets = _total(bench, workers.gets, processes, seconds)
-        takes = _total(bench, workers.takes, processes, seconds, False)
-        rates.append(takes / seconds)
-        ratios.append(takes / gets)
-    return spread(ratios), spread(rates).median
-
-
-def _server(bench: Bench, seconds: float) -> Iterator[Row]:
-    """What the server spends on each command, whoever sends it."""
-    each: dict[str, float] = {}
-    for name, target, rest in (("take", workers.takes, [True]), ("get", workers.gets, [])):
-        before = _cpu(bench)
-        total = _total(bench, target, PROCESSES, seconds, *rest)
-        each[name] = (_cpu(bench) - before) / total
-        if name == "take":
-            what = f"takes a second, processes: {PROCESSES}, all for the same tenants"
-            yield Row(what, f"{total / seconds:,.0f}")
-    text = f"{each['take'] * 1e6:.1f} us, or {1 / each['take']:,.0f} a second and core"
-    ratio = exact(each["take"] / each["get"])
-    yield Row("Redis's own time for a take", text, ratio, "that for a cache.get()", note="1 limit")
-
-
-def _total(
-    bench: Bench, target: Callable[..., Any], processes: int, seconds: float, *rest: Any
-) -> int:
-    """How many calls processes make together."""
+def _row(bench: Bench, processes: int, seconds: float, shared: bool) -> tuple[float, Row]:
+    arguments = (seconds, TURNS, shared)
     env = bench.environment()
-    return sum(run_processes(target, processes, seconds, *rest, env=env, timeout=120))
-
-
-def _cpu(bench: Bench) -> float:
-    """Seconds of a core that the server has used."""
-    used = bench.server.client().info("cpu")
-    return float(used["used_cpu_sys"] + used["used_cpu_user"])
+    counts = run_processes(workers.turns, processes, *arguments, env=env, timeout=300)
+    # By process, turn and kind; the first turn is for those that started late.
+    takes = [sum(one[turn][0] for one in counts) / seconds for turn in range(1, TURNS)]
+    gets = [sum(one[turn][1] for one in counts) / seconds for turn in range(1, TURNS)]
+    rate = spread(takes).median
+    what = f"takes a second, processes: {processes}{', the same tenants' if shared else ''}"
+    ratio = spread([a / b for a, b in zip(takes, gets, strict=True)])
+    return rate, Row(what, f"{rate:,.0f}", ratio, GETS)
