@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -126,6 +128,22 @@ async def test_half_a_reply() -> None:
         asked = [pipes.exchange(echo(n)) for n in range(2)]
         for error in await asyncio.gather(*asked, return_exceptions=True):
             assert isinstance(error, ConnectionError)
+
+
+async def test_a_connection_while_all_threads_of_the_loop_are_busy(
+    redis_server: RedisServer,
+) -> None:
+    """A project may let them do what takes long, and no timeout would end the wait for one."""
+    loop, release = asyncio.get_running_loop(), threading.Event()
+    with ThreadPoolExecutor(1) as threads:
+        loop.set_default_executor(threads)
+        busy = loop.run_in_executor(None, release.wait)
+        try:
+            pipes = pipes_to(redis_server.port)
+            assert await asyncio.wait_for(pipes.exchange(echo(1)), 20) == b"1"
+        finally:
+            release.set()
+            await busy
 
 
 async def test_a_server_that_hangs_up_at_once() -> None:

@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from weakref import WeakKeyDictionary, finalize, ref
 
@@ -188,7 +189,7 @@ class Pipes:
 
     async def _open(self, loop: asyncio.AbstractEventLoop) -> Pipe | Exception:
         try:
-            connection = await loop.run_in_executor(None, self._connected)
+            connection = await self._in_a_thread(loop)
             pipe = Pipe(loop, connection, self.timeout)
         except Exception as error:
             return error
@@ -197,6 +198,14 @@ class Pipes:
             return pipe
         finally:
             del self._opening[loop]
+
+    async def _in_a_thread(self, loop: asyncio.AbstractEventLoop) -> Any:
+        # One of its own: those of the loop may all be busy with what takes long.
+        thread = ThreadPoolExecutor(1, "ratelimits-connect")
+        try:
+            return await loop.run_in_executor(thread, self._connected)
+        finally:
+            thread.shutdown(wait=False)
 
     def _connected(self) -> Any:
         """Its first words are those of any other connection, which take a moment."""
