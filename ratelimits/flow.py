@@ -20,7 +20,7 @@ from .exceptions import CatalogUnavailable
 from .limits import Decision
 from .logs import logger
 from .requests import Counted as Ledger
-from .requests import counted, plain
+from .requests import Entry, counted, plain
 from .returning import all_anew, ask, nothing_taken
 from .stores import get_store
 from .stores.base import Group, Store
@@ -201,25 +201,16 @@ def _counted(
         answer, missing = yield from all_anew(store, ledger, group, costs, missing, answer)
     decision = decide(operation, group, missing, cost, answer)
     if ledger and operation is not Operation.PEEK:
-        _enter(ledger, operation, group, missing, decision, is_door)
+        ledger.enter(Entry(group, _taken(operation, missing, decision), decision, is_door))
     _report(decision)
     return Taken(decision, group, tenant, answer.local)
 
 
-def _enter(
-    ledger: Ledger,
-    operation: Operation,
-    group: Group,
-    costs: list[int],
-    decision: Decision,
-    is_door: bool,
-) -> None:
-    """What a request took and saw, for the other doors that it passes."""
+def _taken(operation: Operation, costs: list[int], decision: Decision) -> list[int] | None:
+    """What an operation has taken of a request's limits, as far as its other doors go by it."""
     if operation is Operation.TAKE and decision.allowed:
-        ledger.took(group, costs, is_door)
-    elif operation is Operation.REFUND:
-        ledger.took(group, [-cost for cost in costs])
-    ledger.saw(group, decision)
+        return costs
+    return [-cost for cost in costs] if operation is Operation.REFUND else None
 
 
 def forget(who: Who) -> Flow[None]:

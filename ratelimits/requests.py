@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.http import HttpRequest
 
@@ -12,25 +12,55 @@ from .limits import Decision, Outcome
 from .stores.base import Group, Slot
 
 
+class Entry(NamedTuple):
+    """What was counted at once: `costs` are what was taken, None if nothing was."""
+
+    group: Group
+    costs: Sequence[int] | None
+    decision: Decision
+    is_door: bool
+
+
 class Counted:
     """What one request has taken so far, so that the same limit is counted once."""
 
-    __slots__ = ("at_doors", "costs", "outcomes", "waiting")
+    __slots__ = ("_at_doors", "_costs", "_first", "_outcomes", "waiting")
 
     def __init__(self) -> None:
-        self.costs: dict[tuple[str, str], int] = {}
-        self.outcomes: dict[tuple[str, str], Outcome] = {}
+        # What was counted first. Most requests pass one door only, and need no more than that.
+        self._first: Entry | None = None
+        self._costs: dict[tuple[str, str], int] = {}
+        self._outcomes: dict[tuple[str, str], Outcome] = {}
         # What of the costs doors took, and from where. Not what shadow limits took.
-        self.at_doors: dict[tuple[str, str], tuple[Slot, int]] = {}
+        self._at_doors: dict[tuple[str, str], tuple[Slot, int]] = {}
         # The take of a first door that waits for the second one.
         self.waiting: Callable[[], Flow[Decision]] | None = None
 
+    def enter(self, entry: Entry) -> None:
+        """Remember what was counted, for the other doors that the request passes."""
+        if self._first is None and not self._outcomes:
+            self._first = entry
+        else:
+            self._open()
+            self._enter(entry)
+
+    def _open(self) -> None:
+        first, self._first = self._first, None
+        if first is not None:
+            self._enter(first)
+
+    def _enter(self, entry: Entry) -> None:
+        if entry.costs is not None:
+            self.took(entry.group, entry.costs, entry.is_door)
+        self._saw(entry.group, entry.decision)
+
     def missing(self, group: Group, costs: list[int]) -> list[int]:
         """What is still to be taken of each limit, for the request to have cost so much."""
-        if not self.costs:
+        self._open()
+        if not self._costs:
             return costs
         return [
-            max(0, cost - self.costs.get(name_of(slot), 0))
+            max(0, cost - self._costs.get(name_of(slot), 0))
             for slot, cost in zip(group.slots, costs, strict=True)
         ]
 
@@ -39,58 +69,69 @@ class Counted:
 
         One in shadow takes what is left, so that it is not known how much it took.
         """
+        self._open()
         before = [
-            0 if slot.limit.is_shadow else self.costs.get(name_of(slot), 0) for slot in group.slots
+            0 if slot.limit.is_shadow else self._costs.get(name_of(slot), 0) for slot in group.slots
         ]
         return [had if had < cost else 0 for had, cost in zip(before, costs, strict=True)]
 
     def took(self, group: Group, costs: Sequence[int], is_door: bool = False) -> None:
         """Remember what was taken, or with a cost below 0 given back."""
+        self._open()
         for slot, cost in zip(group.slots, costs, strict=True):
             name = name_of(slot)
-            total = self.costs[name] = max(0, self.costs.get(name, 0) + cost)
-            _, before = self.at_doors.get(name, (slot, 0))
+            total = self._costs[name] = max(0, self._costs.get(name, 0) + cost)
+            _, before = self._at_doors.get(name, (slot, 0))
             by_doors = min(before + cost if is_door else before, total)
             if not slot.limit.is_shadow:
-                self.at_doors[name] = (slot, by_doors)
+                self._at_doors[name] = (slot, by_doors)
 
     def by_doors(self) -> tuple[Group, list[int]]:
         """What doors took and nobody has given back."""
-        taken = [(slot, cost) for slot, cost in self.at_doors.values() if cost]
+        self._open()
+        taken = [(slot, cost) for slot, cost in self._at_doors.values() if cost]
         return Group(tuple(slot for slot, _ in taken)), [cost for _, cost in taken]
 
     def keep(self) -> None:
         """A view has run: whatever is refused later, what doors took was not for nothing."""
-        self.at_doors.clear()
+        if self._first is not None:
+            self._first = self._first._replace(is_door=False)
+        self._at_doors.clear()
 
-    def saw(self, group: Group, decision: Decision) -> None:
+    def _saw(self, group: Group, decision: Decision) -> None:
         """Remember what there is to publish."""
         names = {id(slot.limit): name_of(slot) for slot in group.slots}
         for outcome in decision.outcomes:
-            self.outcomes[names[id(outcome.limit)]] = outcome
+            self._outcomes[names[id(outcome.limit)]] = outcome
 
     def update(self, newer: Iterable[tuple[Slot, Outcome]]) -> dict[int, Outcome]:
         """Remember what is left by now; gives it by the id() of what was told before.
 
         A refusal stays one.
         """
-        before = self.outcomes.copy()
+        self._open()
+        before = self._outcomes.copy()
         for slot, outcome in newer:
             name = name_of(slot)
             if name not in before or before[name].allowed:
-                self.outcomes[name] = outcome
-        return {id(told): self.outcomes[name] for name, told in before.items()}
+                self._outcomes[name] = outcome
+        return {id(told): self._outcomes[name] for name, told in before.items()}
 
     def of(self, group: Group, cost: int) -> Decision:
         """The decision on limits of which as much was taken before."""
-        names = map(name_of, group.slots)
-        return Decision(tuple(self.outcomes[name] for name in names if name in self.outcomes), cost)
+        self._open()
+        found = [self._outcomes.get(name_of(slot)) for slot in group.slots]
+        return Decision(tuple(outcome for outcome in found if outcome is not None), cost)
 
     def everything(self, last: Decision) -> Decision:
         """The last decision, with the limits of the earlier ones."""
-        if len(self.outcomes) == len(last.outcomes):
-            return last
-        return Decision(tuple(self.outcomes.values()), last.cost, last.unavailable, last.spread)
+        if self._first is not None:
+            return last if self._first.decision.outcomes == last.outcomes else self._all(last)
+        return last if len(self._outcomes) == len(last.outcomes) else self._all(last)
+
+    def _all(self, last: Decision) -> Decision:
+        self._open()
+        return Decision(tuple(self._outcomes.values()), last.cost, last.unavailable, last.spread)
 
 
 def name_of(slot: Slot) -> tuple[str, str]:

@@ -76,7 +76,7 @@ def _is_door(throttle: Any) -> bool:
 
 def said(view: Any, request: Any, name: str) -> Any:
     """What is said of a request at its handler, or else at its view, an instance of a class."""
-    handler = getattr(view, (request.method or "").lower(), None)
+    handler = getattr(view, (plain(request).method or "").lower(), None)
     for place in (handler, function_below(handler), view):
         value = getattr(place, name, None)
         if value is not None:

@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from .addresses import address_of
 from .catalog import Caller
 from .conf import conf
-from .requests import is_preflight
+from .requests import is_preflight, plain
 from .tenants import atenant_of, is_async, is_exempt, resolvers, tenant_of
 
 # A tenant's key, Django's request, or DRF's.
@@ -28,9 +28,11 @@ def caller_of(who: Who) -> Counted:
     check_who(who)
     if isinstance(who, str):
         return Counted(Caller(who))
-    if is_preflight(who):
+    # DRF's request is slow to give what Django's has.
+    request = plain(who)
+    if is_preflight(request):
         return at_address(who)
-    return Counted(Caller(tenant_of(who), address_of(who)), is_exempt(who))
+    return Counted(Caller(tenant_of(who), address_of(request)), is_exempt(who))
 
 
 async def acaller_of(who: Who) -> Counted:
