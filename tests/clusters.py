@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import redis
-
 from tests.servers import RedisServer, free_port
+from tests.waiting import wait_until
 
 SLOTS = 16384
-
-
-def wait_until(true: Callable[[], Any], what: str, timeout: float = 30) -> None:
-    deadline = time.monotonic() + timeout
-    while True:
-        with suppress(redis.RedisError):
-            if true():
-                return
-        assert time.monotonic() < deadline, f"after {timeout} s not yet: {what}"
-        time.sleep(0.02)
 
 
 class ClusterNode(RedisServer):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from ratelimits.stores import breaker, charging
 from ratelimits.stores.base import Answer, Group, Slot, Store
 from ratelimits.stores.guarded import PROBE, GuardedStore
 from ratelimits.stores.memory import MemoryStore
+from tests.waiting import wait_until
 
 
 def refused() -> StoreUnavailable:
@@ -94,15 +94,6 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(breaker, "PROBE_EVERY", 0.02)
     monkeypatch.setattr(charging, "PAUSE", 0.01)
     yield
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    """Also in frozen time."""
-    for _ in range(int(seconds / 0.005)):
-        if condition():
-            return
-        time.sleep(0.005)
-    raise AssertionError("it never came true")
 
 
 def is_settled(guarded: Any) -> bool:

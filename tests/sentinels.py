@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.clusters import wait_until
 from tests.servers import RedisServer
+from tests.waiting import wait_until
 
 # Sentinel's own defaults are for networks, and for people who wait.
 CONFIGURATION = """

@@ -35,8 +35,8 @@ from tests.failing import (
     refused,
     soon,
     timed_out,
-    wait_until,
 )
+from tests.waiting import wait_until
 
 __all__ = ["soon"]
 

@@ -21,12 +21,13 @@ from ratelimits.stores.base import Group, Slot
 from ratelimits.stores.redis import RedisStore
 from ratelimits.stores.redis_nodes import Address
 from ratelimits.stores.redis_parts import EVERYONE, shard_of
-from tests.clusters import ClusterNode, RedisCluster, is_copy, wait_until
+from tests.clusters import ClusterNode, RedisCluster, is_copy
 from tests.conformance.stores import Calls, close, limit, redis_store
 from tests.doors import make_plan
 from tests.fresh import the_redis_store
 from tests.servers import RedisServer
 from tests.settings import redis_caches
+from tests.waiting import until_nobody_probes, wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -40,6 +41,7 @@ def _probing(monkeypatch: pytest.MonkeyPatch) -> None:
 def on_cluster(redis_cluster: RedisCluster, settings: Any) -> Iterator[RedisCluster]:
     settings.CACHES = redis_caches(redis_cluster.urls)
     settings.RATELIMITS = {"STORE_TIMEOUT": 0.5, "LOCAL_REFUSALS": 0}
+    until_nobody_probes()
     yield redis_cluster
     the_redis_store().close()
 

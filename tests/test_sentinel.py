@@ -15,12 +15,13 @@ from redis.sentinel import Sentinel
 from ratelimits.limiter import take
 from ratelimits.stores import breaker as breakers
 from ratelimits.stores import get_store
-from tests.clusters import is_copy, wait_until
+from tests.clusters import is_copy
 from tests.doors import make_plan
 from tests.fresh import the_redis_store
 from tests.sentinels import Watched
 from tests.servers import RedisServer
 from tests.settings import redis_caches
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db
 

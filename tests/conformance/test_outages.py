@@ -15,10 +15,11 @@ from ratelimits.stores import breaker, get_store
 from ratelimits.stores.base import Group, Store
 from ratelimits.stores.guarded import GuardedStore
 from tests.clusters import RedisCluster
-from tests.failing import is_settled, wait_until
+from tests.failing import is_settled
 from tests.processes import run_processes
 from tests.servers import RedisServer, Server
 from tests.settings import redis_caches
+from tests.waiting import wait_until
 
 from .shared import slots
 from .stores import close, memcached_store, postgresql_store, redis_store
@@ -150,7 +151,7 @@ def go_on_by_itself(index: int, folder: str, tries: int) -> int:
     guarded.run(TAKE, group("somebody else", "token_bucket"), [1])
     passed = sum(guarded.run(TAKE, asked, [1]).allowed for _ in range(tries))
     (said / f"done {index}").touch()
-    wait_until(lambda: is_settled(guarded), 60)
+    wait_until(lambda: is_settled(guarded), seconds=60)
     return passed
 
 
@@ -160,10 +161,10 @@ def stop_for_a_while(server: Server, folder: Path) -> None:
     def all_say(what: str) -> Callable[[], bool]:
         return lambda: len(list(folder.glob(f"{what} *"))) == 4
 
-    wait_until(all_say("ready"), 60)
+    wait_until(all_say("ready"), seconds=60)
     server.stop()
     (folder / "stopped").touch()
-    wait_until(all_say("done"), 60)
+    wait_until(all_say("done"), seconds=60)
     server.cont()
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
@@ -177,12 +177,3 @@ def busy(server: Gunicorn, tenant: str, callers: int = 4) -> Iterator[list[Answe
         for thread in threads:
             thread.join()
     assert failures == []
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> float:
-    """For how long it took."""
-    started = time.monotonic()
-    while not condition():
-        assert time.monotonic() - started < seconds
-        time.sleep(0.02)
-    return time.monotonic() - started
