@@ -26,21 +26,32 @@ def outcomes_of(
 ) -> list[Outcome]:
     asked = operation is Operation.TAKE or operation is Operation.PEEK
     return [
-        outcome_of(slot, cost, state, fitted or not asked, answer.now)
-        for slot, cost, state, fitted in zip(
-            group.slots, costs, answer.states, answer.fitted, strict=True
+        outcome_of(slot, cost, state, fitted or not asked, answer.now, share)
+        for slot, cost, state, fitted, share in zip(
+            group.slots, costs, answer.states, answer.fitted, shares_of(group, answer), strict=True
         )
         if state is not None
     ]
 
 
-def outcome_of(slot: Slot, cost: int, state: State, fits: bool, now: int) -> Outcome:
-    """What to tell of one limit, in the terms of Outcome."""
+def shares_of(group: Group, answer: Answer) -> Sequence[Limit | None]:
+    """For each limit the part of it that was counted, None for the whole."""
+    return answer.shares or (None,) * len(group.slots)
+
+
+def outcome_of(
+    slot: Slot, cost: int, state: State, fits: bool, now: int, share: Limit | None = None
+) -> Outcome:
+    """What to tell of one limit, in the terms of Outcome; what is left is left of its share."""
     limit = slot.limit
-    remaining, wait, following = ALGORITHMS[limit.algorithm].read(state, limit.terms, cost, now)
+    counted = limit if share is None else share
+    remaining, wait, following = ALGORITHMS[limit.algorithm].read(state, counted.terms, cost, now)
     if remaining < 0:
         remaining = 0
-    reset = _reset(limit, remaining, following, fits)
+    if wait is None and counted.capacity < cost <= limit.capacity:
+        # Too much for a process alone, but not for the store, which may be back by then.
+        wait = following = following or SECOND
+    reset = _reset(counted, remaining, following, fits)
     return Outcome(limit, fits, remaining, reset, 0 if fits else wait, cost)
 
 

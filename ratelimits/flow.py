@@ -203,7 +203,7 @@ def _counted(
     if ledger and operation is not Operation.PEEK:
         ledger.enter(Entry(group, _taken(operation, missing, decision), decision, is_door))
     _report(decision)
-    return Taken(decision, group, tenant, answer.local)
+    return Taken(decision, group, tenant, answer.local, shares=answer.shares)
 
 
 def _taken(operation: Operation, costs: list[int], decision: Decision) -> list[int] | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from .algorithms import Operation
 from .clock import microseconds
 from .conf import conf
-from .counting import outcome_of
+from .counting import outcome_of, shares_of
 from .effects import Effect, Flow
 from .limits import Decision
 from .requests import Counted as Ledger
@@ -53,8 +53,10 @@ def nothing_taken(store: Store, ledger: Ledger, refused: Decision) -> Flow[Decis
         return refused
     ledger.took(group, [-cost for cost in costs])
     newer = ledger.update(
-        (slot, outcome_of(slot, cost, state, True, answer.now))
-        for slot, cost, state in zip(group.slots, costs, answer.states, strict=True)
+        (slot, outcome_of(slot, cost, state, True, answer.now, share))
+        for slot, cost, state, share in zip(
+            group.slots, costs, answer.states, shares_of(group, answer), strict=True
+        )
         if state is not None
     )
     return replace(refused, outcomes=tuple(newer.get(id(o), o) for o in refused.outcomes))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.dispatch import Signal
 
 from .effects import Effect, Flow
-from .limits import Decision, Outcome
+from .limits import Decision, Limit, Outcome
 from .logs import once
 from .requests import plain
 from .signals import nearly_used_up, refused, would_refuse
@@ -25,7 +25,7 @@ MONTH = 30 * 86400
 class Taken(NamedTuple):
     """A take's decision, the limits that it is about, and how it came about.
 
-    `again` is a decision that another door has told of.
+    `again` is a decision that another door has told of; `shares` as in Answer.
     """
 
     decision: Decision
@@ -33,6 +33,7 @@ class Taken(NamedTuple):
     tenant: str | None = None
     local: bool = False
     again: bool = False
+    shares: tuple[Limit, ...] = ()
 
 
 def is_heard() -> bool:
@@ -113,10 +114,13 @@ lately = Lately()
 
 def _low(taken: Taken) -> Iterable[Outcome]:
     """Limits of which a take left a tenth or less, unless it was told lately."""
-    subjects = {id(slot.limit): slot.subject for slot in taken.group.slots}
+    slots = taken.group.slots
+    subjects = {id(slot.limit): slot.subject for slot in slots}
+    parts = {id(slot.limit): part for slot, part in zip(slots, taken.shares, strict=False)}
     for outcome in taken.decision.outcomes:
         limit = outcome.limit
-        if outcome.cost and not limit.is_shadow and outcome.remaining * 10 <= limit.capacity:
+        capacity = parts.get(id(limit), limit).capacity
+        if outcome.cost and not limit.is_shadow and outcome.remaining * 10 <= capacity:
             key = subjects.get(id(limit)), ident_of(limit)
             if lately.is_due(key, max(SECONDS, limit.rate.window or MONTH)):
                 yield outcome

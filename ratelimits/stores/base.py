@@ -84,7 +84,8 @@ class Answer(NamedTuple):
     `states` are condensed for `Algorithm.read`; None for a limit that could not be counted
     and was let pass. `stale` holds the current versions if the caller's differ; then nothing
     was done and the rest is empty. `unavailable` is a refusal because the store is away. `local`
-    is an answer of this process itself: by what it knows, or while the store is away.
+    is an answer of this process itself: by what it knows, or while the store is away. `shares`
+    are the limits that the states are of, if they are only this process's part of those asked.
     """
 
     now: int
@@ -94,6 +95,7 @@ class Answer(NamedTuple):
     stale: tuple[str, ...] | None = None
     unavailable: bool = False
     local: bool = False
+    shares: tuple[Limit, ...] = ()
 
 
 class Store(ABC):

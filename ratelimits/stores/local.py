@@ -77,7 +77,7 @@ class LocalStore(MemoryStore):
                 way = Operation.REFUND if operation is Operation.REFUND else Operation.CHARGE
                 for slot, ident, cost in zip(shares.slots, shares.idents, costs, strict=True):
                     self._amend(way, slot.subject, ident, cost, now)
-        return answer
+        return answer._replace(shares=tuple(slot.limit for slot in shares.slots))
 
     def _open(self, group: Group, shares: Group, now: int, workers: int) -> None:
         """Begin the buckets that are not there yet, and those that more was heard of since."""
