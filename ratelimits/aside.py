@@ -8,6 +8,8 @@ from typing import Any
 from django.db import connections
 from django.dispatch import Signal
 
+from .logs import once
+
 
 class Aside:
     """Sends in the order in which it was told to, however long receivers take."""
@@ -21,8 +23,14 @@ class Aside:
             return
         with self._lock:
             args = (self._last, signal, sender, named)
-            self._last = Thread(target=_send, args=args, name="ratelimits-signals", daemon=True)
-            self._last.start()
+            thread = Thread(target=_send, args=args, name="ratelimits-signals", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                # No threads left, or the interpreter ends: no reason to fail a request.
+                once.error(f"Receivers of store_down or store_up were not told: {error}")
+                return
+            self._last = thread
 
 
 def _send(before: Thread | None, signal: Signal, sender: object, named: dict[str, Any]) -> None:

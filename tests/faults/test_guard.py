@@ -15,6 +15,7 @@ from ratelimits.algorithms import Operation
 from ratelimits.exceptions import StoreError, StoreUnavailable
 from ratelimits.limits import Limit
 from ratelimits.rates import Rate
+from ratelimits.signals import store_down, store_up
 from ratelimits.stores import breaker as breakers
 from ratelimits.stores.base import Answer, Group, Slot, Store
 from ratelimits.stores.guarded import GuardedStore
@@ -105,6 +106,32 @@ def test_no_thread_for_the_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = store.asked
     assert takes(guarded, 2) == [True, False]
     wait_for(lambda: store.asked > asked)
+
+
+def test_no_thread_for_receivers(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are not told, but no request fails, and they are told of what comes later."""
+    monkeypatch.setattr(breakers, "PROBE_EVERY", 0.01)
+    told: list[object] = []
+
+    def hear(signal: object, **kwargs: Any) -> None:
+        told.append(signal)
+
+    store_down.connect(hear)
+    store_up.connect(hear)
+    try:
+        guarded = GuardedStore(store := Failing(away))
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            assert takes(guarded, 1) == [True]
+        assert "not told" in caplog.text
+        store.fail = confused
+        takes(guarded, 1)
+        wait_for(lambda: told == [store_up])
+    finally:
+        store_down.disconnect(hear)
+        store_up.disconnect(hear)
 
 
 def refuse(thread: threading.Thread) -> None:
