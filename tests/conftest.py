@@ -158,8 +158,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.line(f"SKIPPED {report.nodeid}: {report.longrepr[2]}", red=True)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Those who run tests for others leave out the same ones, and only they know how many."""
+    node.config.stash[left_out] = getattr(node, "workeroutput", {}).get("left out", 0)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left out"] = session.config.stash.get(left_out, 0)
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if NO_SKIPS and exitstatus == 0 and reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
