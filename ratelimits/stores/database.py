@@ -152,7 +152,7 @@ class DatabaseStore(ValueStore):
     @contextmanager
     def _table(self) -> Iterator[Table]:
         """The table on a connection that no request's transaction is on."""
-        with _faults():
+        with self._no_lost_ones(), _faults():
             alias = self.own.alias
             kind = TABLES.get(connections[alias].vendor, Table)
             connection = borrowed(alias)
@@ -162,6 +162,16 @@ class DatabaseStore(ValueStore):
                 return
             with self.own.lent() as connection, connection.cursor() as cursor:
                 yield kind(connection, cursor, self.timeout, is_own=True)
+
+    @contextmanager
+    def _no_lost_ones(self) -> Iterator[None]:
+        """After a fault, close what lies idle: it may have ended with the one that failed."""
+        try:
+            yield
+        except StoreUnavailable as error:
+            if not isinstance(error, StoreBusy):
+                self.own.close()
+            raise
 
 
 def _read(table: Table, keys: Sequence[str], versions: Sequence[str], lock: bool) -> Read:

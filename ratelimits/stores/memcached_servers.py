@@ -46,17 +46,29 @@ class Item(NamedTuple):
 
 
 class Pool(ObjectPool):  # type: ignore[misc]
-    """Closes a connection after whatever interrupted a command, be it no error but a signal."""
+    """Closes a connection after whatever interrupted a command, be it no error but a signal.
+
+    After a fault those that lie idle are closed too: they may have ended with it.
+    """
 
     @contextmanager
     def get_and_release(self, destroy_on_fail: bool = False) -> Iterator[Any]:
         connected = self.get()
         try:
             yield connected
-        except BaseException:
+        except BaseException as error:
             self.destroy(connected)
+            if isinstance(error, (OSError, MemcacheUnexpectedCloseError)):
+                self.close_idle()
             raise
         self.release(connected)
+
+    def close_idle(self) -> None:
+        with self._lock:
+            idle = list(self._free_objs)
+            self._free_objs.clear()
+        for connected in idle:
+            connected.close()
 
 
 class Servers:

@@ -6,7 +6,7 @@ from os import getpid
 from typing import Any
 
 import redis
-from redis.exceptions import ConnectionError, RedisError, ResponseError
+from redis.exceptions import ConnectionError, RedisError, ResponseError, TimeoutError
 
 from .redis_connections import only_reads
 
@@ -48,10 +48,14 @@ class Connections:
             if only_reads(error):
                 self.close()
             raise
-        except BaseException:
+        except BaseException as error:
             connection.disconnect()
             if not self._keeps:
                 self._back(connection)
+            if isinstance(error, (ConnectionError, TimeoutError)):
+                # What ended this one, such as another server at the address, may have ended
+                # those that lie idle: each would cost a timeout, and each probe find one.
+                self.close()
             raise
         self._back(connection)
         return reply
