@@ -32,15 +32,22 @@ class Edit:
     tenants: tuple[str, ...] | None = ()
 
     def publish(self) -> None:
-        """Tell every process. They read anew before they take anything else."""
+        """Tell every process. They read anew before they take anything else.
+
+        If the store is away just now, they are told when it is back.
+        """
+        told = True
         if self.plans or self.tenants is None:
             version = _next_version(everyone=self.tenants is None)
-            _set_versions({plans_key(): version})
+            told = _set_versions({plans_key(): version})
             shared.forget_plans(version)
         for key in self.tenants or ():
             version = secrets.token_urlsafe(6)
-            _set_versions({tenant_key(key): version})
+            told = _set_versions({tenant_key(key): version}) and told
             shared.forget_tenant(key, version)
+        store = get_store()
+        if not told and store is not None:
+            store.once_back(self.publish)
 
 
 def _next_version(everyone: bool) -> str:
@@ -60,10 +67,11 @@ def _current_version() -> str:
         return ""
 
 
-def _set_versions(versions: dict[str, str]) -> None:
+def _set_versions(versions: dict[str, str]) -> bool:
+    """Whether there is nothing left to tell."""
     store = get_store()
     if store is None:
-        return
+        return True
     try:
         store.set_versions(versions, max(1, int(2 * conf.CATALOG_TTL)))
     except RateLimitError as error:
@@ -72,6 +80,8 @@ def _set_versions(versions: dict[str, str]) -> None:
             error,
             conf.CATALOG_TTL,
         )
+        return False
+    return True
 
 
 @dataclass

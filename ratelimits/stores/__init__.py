@@ -99,7 +99,7 @@ def forget_stores() -> None:
     """The next call makes the store anew."""
     for store in _stores.values():
         if isinstance(store, GuardedStore):
-            store.charging.stop()
+            store.stop()
     _stores.clear()
 
 

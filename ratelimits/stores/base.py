@@ -121,6 +121,9 @@ class Store(ABC):
     def when_back(self, then: Callable[[], None]) -> None:  # noqa: B027 (most are of one piece)
         """What to do each time that a part of the store is back, of those that can be away."""
 
+    def once_back(self, then: Callable[[], None]) -> None:  # noqa: B027 (only a guard looks for it)
+        """Do something when the store is back; nothing if nobody knows that it is away."""
+
     @abstractmethod
     def versions(self, keys: Sequence[str]) -> tuple[str, ...]:
         """The current versions, "" for a key that is not set."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
@@ -25,6 +26,9 @@ from .refusals import Refusals, monotonic
 
 T = TypeVar("T")
 
+# Things to do when the store is back: the last so many.
+MOST = 1000
+
 # What a probe takes from. Never empty, so that a probe always has something to write: a server
 # that can be read only, or is full, is as good as away.
 PROBE = Group((Slot(Limit("probe", Rate(1_000_000, 1)), "probe"),))
@@ -42,7 +46,8 @@ class GuardedStore(Store):
         self.processes = Processes(store.count_processes)
         self.levels = Levels()
         self.charging = Charging(store, self.levels, self._local, self._hear)
-        self.breaker = Breaker(self._probe, self.charging.soon)
+        self.breaker = Breaker(self._probe, self._is_back)
+        self._once_back: deque[Callable[[], None]] = deque(maxlen=MOST)
         # There are few threads for async callers: who waits for one finds the store gone.
         store.before = self.breaker.check  # type: ignore[method-assign]
         store.when_back(self.charging.soon)
@@ -159,6 +164,22 @@ class GuardedStore(Store):
             logger.error("A bug in the store of the rate limits.", exc_info=error)
             return StoreError(repr(error))
         return error
+
+    def once_back(self, then: Callable[[], None]) -> None:
+        """See Store.once_back()."""
+        if self.breaker.is_open:
+            self._once_back.append(then)
+
+    def stop(self) -> None:
+        """The store was replaced, as in tests: do nothing more when it is back."""
+        self.charging.stop()
+        self._once_back.clear()
+
+    def _is_back(self) -> None:
+        self.charging.soon()
+        # What fails again asks for another time.
+        for _ in range(len(self._once_back)):
+            self._once_back.popleft()()
 
     def _probe(self) -> None:
         # One that is busy is there.

@@ -9,9 +9,13 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 
 from ratelimits import catalog, edits
+from ratelimits.exceptions import StoreUnavailable
 from ratelimits.middleware import RateLimitMiddleware
+from ratelimits.stores import get_store
+from ratelimits.stores.guarded import GuardedStore
+from tests.waiting import wait_until
 
-from .edits import EDITS, quotas
+from .edits import EDITS, delete_a_limit, quotas, save_a_tenant, update_tenants
 from .other import Other
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("acme")]
@@ -40,6 +44,19 @@ def test_a_tenant_gets_its_limits_under_its_new_name(edit: str, other: Other) ->
     other.ask(edit)
     assert quotas("new") == {"n": 10}
     assert quotas("acme") == {"n": 5}
+
+
+@pytest.mark.parametrize("edit", [save_a_tenant, update_tenants, delete_a_limit])
+def test_an_edit_while_the_store_is_away(edit: Callable[[], None], other: Other) -> None:
+    """As it is for a second after any timeout. Others are told as soon as it is back."""
+    assert other.ask("quotas", "acme") == {"n": 10}
+    guarded = get_store()
+    assert isinstance(guarded, GuardedStore)
+    guarded.breaker.trip(StoreUnavailable("away"))
+    edit()
+    assert other.ask("quotas", "acme") == {"n": 10}
+    wait_until(lambda: not guarded.breaker.is_open)
+    wait_until(lambda: other.ask("quotas", "acme") == EDITS[edit])
 
 
 def test_edits_there_and_back(other: Other) -> None:
