@@ -17,6 +17,7 @@ from redis.exceptions import (
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
+    ResponseError,
     TimeoutError,
     TryAgainError,
 )
@@ -83,10 +84,13 @@ def _greeting(own: Callable[[Any], None] | None) -> Callable[[Any], None]:
                 connection.on_connect()
             else:
                 own(connection)
-        except BaseException:
+        except BaseException as error:
             # The client closes it after its own errors only, and would else use it as it is:
             # without a password, in the wrong database, or with a reply unread.
             connection.disconnect()
+            if isinstance(error, ResponseError) and not is_fault(error):
+                # Such as of a database that it does not have. Whatever is asked, nobody gets to.
+                raise ConnectionError(f"Error connecting to Redis: {error}") from error
             raise
 
     return greet

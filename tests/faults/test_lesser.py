@@ -76,6 +76,17 @@ def test_a_key_of_another_type(
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
+def test_a_database_that_the_server_does_not_have(
+    redis_server: RedisServer, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody gets to count there: told once, and not asked for anew by each request."""
+    settings.CACHES = redis_caches(f"redis://{redis_server.address}/99")
+    assert [left() for _ in range(4)] == [2, 1, 0, -1]
+    assert is_open()
+    errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert [record.name for record in errors] == ["ratelimits"]
+
+
 def test_a_name_that_nobody_resolves(
     redis_server: RedisServer, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
