@@ -31,7 +31,7 @@ SEED = random.randrange(10**6)
 
 @contextmanager
 def slow(server: RedisServer, longest: float) -> Iterator[str]:
-    """The URL of a server whose replies come late, by some time up to so many seconds."""
+    """The URL of a server whose replies come late, by half as many seconds at least."""
     open_ones: list[socket.socket] = []
     threads: list[threading.Thread] = []
 
@@ -42,7 +42,7 @@ def slow(server: RedisServer, longest: float) -> Iterator[str]:
     def forward(source: socket.socket, sink: socket.socket, delay: float) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
-                time.sleep(random.uniform(0, delay))
+                time.sleep(random.uniform(delay / 2, delay))
                 sink.sendall(data)
         with suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
@@ -83,6 +83,7 @@ async def test_cancelled_takes(redis_server: RedisServer, settings: Any) -> None
     with slow(redis_server, 0.05) as url:
         settings.CACHES = redis_caches(url)
         settings.RATELIMITS = PATIENT
+        gave_up = 0
         for _ in range(8):
             tasks = [asyncio.create_task(take_for(number)) for number in range(CALLERS)]
             doomed = chance.sample(tasks, CALLERS // 2)
@@ -93,7 +94,8 @@ async def test_cancelled_takes(redis_server: RedisServer, settings: Any) -> None
             assert [
                 e for e in ended if not (e is None or isinstance(e, asyncio.CancelledError))
             ] == []
-            assert any(isinstance(e, asyncio.CancelledError) for e in ended)
+            gave_up += sum(isinstance(e, asyncio.CancelledError) for e in ended)
+        assert gave_up > CALLERS
         # And those who follow.
         await asyncio.gather(*(take_for(number) for number in range(CALLERS)))
 
