@@ -22,6 +22,8 @@ from .stores import TIMEOUT, limit
 SHARED = ("redis", "cluster", "memcached", "postgresql", "sqlite")
 # Far more patient than in production: what is asked here is whether the numbers are right.
 PATIENT = {"STORE_TIMEOUT": TIMEOUT, "STORE_FAILURE": "deny", "WORKERS": 1}
+# Processes that count in a naive way at once.
+NAIVE_ONES = 4
 
 
 def settings_for(name: str, start_server: Any, folder: Path, **database: Any) -> dict[str, Any]:
@@ -95,8 +97,16 @@ def _left(group: Group) -> list[int]:
     return [outcome.remaining for outcome in outcomes]
 
 
+def meet(index: int) -> None:
+    """Wait for the others: on a busy machine one may be done before the next one begins."""
+    cache.set(f"here-{index}", True, 60)
+    while not all(cache.get(f"here-{other}") for other in range(NAIVE_ONES)):
+        time.sleep(0.001)
+
+
 def get_and_set(index: int, tries: int, most: int) -> int:
     """How not to do it."""
+    meet(index)
     admitted = 0
     for _ in range(tries):
         used = cache.get("used-by-set", 0)
@@ -110,6 +120,7 @@ def get_and_set(index: int, tries: int, most: int) -> int:
 
 def add_and_incr(index: int, tries: int, most: int) -> int:
     """How not to do it where `incr` is get and set."""
+    meet(index)
     admitted = 0
     for _ in range(tries):
         cache.add("used-by-incr", 0, 60)

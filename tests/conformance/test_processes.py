@@ -14,6 +14,7 @@ from tests.processes import run_processes
 
 from .examples import ALGORITHMS
 from .shared import (
+    NAIVE_ONES,
     SHARED,
     add_and_incr,
     alternate,
@@ -88,7 +89,7 @@ def test_naive_ways_admit_too_many(
     settings = settings_for(name, start_server, tmp_path)
     if name == "postgresql":
         run_processes(make_cache_table, 1, settings=settings)
-    assert sum(run_processes(naive, 4, 250, 300, settings=settings)) > 300
+    assert sum(run_processes(naive, NAIVE_ONES, 250, 300, settings=settings)) > 300
 
 
 def test_threads_admit_exactly_what_there_is(real_store: Store) -> None:

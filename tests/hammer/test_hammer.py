@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ratelimits.models import Plan
+from tests.conformance.shared import NAIVE_ONES
 from tests.fresh import PATIENT
 from tests.processes import run_processes
 from tests.servers import RedisServer
@@ -51,4 +52,4 @@ def test_every_algorithm(hammer: Callable[..., list[list[int]]]) -> None:
 
 def test_a_naive_limiter_is_caught(hammer: Callable[..., list[int]]) -> None:
     """Reading, adding and writing admits more: the hammer hits hard enough to show it."""
-    assert sum(hammer(workers.naive_tries, 4, "naive", 100, 500)) > 110
+    assert sum(hammer(workers.naive_tries, NAIVE_ONES, "naive", 100, 500)) > 110
