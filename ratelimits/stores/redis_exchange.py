@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from os import getpid
 from typing import Any
+from weakref import finalize
 
 import redis
 from redis.exceptions import ConnectionError, RedisError, ResponseError, TimeoutError
@@ -26,6 +28,8 @@ class Connections:
         self._keeps = type(pool) is redis.ConnectionPool and not self.expire
         self._free: list[Any] = []
         self._process = 0
+        # Of a store that was replaced, as in tests, nobody else closes them.
+        finalize(self, _close, self._free).atexit = False
 
     def exchange(self, command: bytes, first: bytes | None = None) -> Any:
         """Send a command, after another one if it needs that, and read its reply.
@@ -72,7 +76,8 @@ class Connections:
     def _kept(self) -> Any:
         if self._process != getpid():
             # Those from before a fork are the parent's.
-            self._free, self._process = [], getpid()
+            self._free.clear()
+            self._process = getpid()
         try:
             connection = self._free.pop()
         except IndexError:
@@ -94,7 +99,12 @@ class Connections:
 
     def close(self) -> None:
         """End those that nobody has."""
-        free, self._free = self._free, []
-        for connection in free:
-            connection.disconnect()
+        _close(self._free)
         self.pool.disconnect(inuse_connections=False)
+
+
+def _close(free: list[Any]) -> None:
+    while free:
+        # Somebody may take the last one meanwhile.
+        with suppress(IndexError):
+            free.pop().disconnect()
