@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from ratelimits.algorithms import Operation
 from ratelimits.catalog import Caller, own_subject
@@ -174,6 +176,9 @@ def test_takes_follow_a_slot_from_master_to_master(
         assert holder(store, shard_of(calls.subject)).port == target.port, "this was learnt"
     finally:
         target.flush()
+        # As one who imports it, so that no earlier word of the other is believed any more.
+        with suppress(redis.ResponseError):
+            source.told("SETSLOT", slot, "IMPORTING", target.id)
         moved(redis_cluster, slot, source)
 
 
