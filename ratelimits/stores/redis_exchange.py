@@ -101,6 +101,9 @@ class Connections:
         """End those that nobody has."""
         _close(self._free)
         self.pool.disconnect(inuse_connections=False)
+        manager = getattr(self.pool, "sentinel_manager", None)
+        for sentinel in manager.sentinels if manager is not None else ():
+            sentinel.connection_pool.disconnect(inuse_connections=False)
 
 
 def _close(free: list[Any]) -> None:
