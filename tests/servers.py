@@ -34,6 +34,7 @@ class Server(ABC):
         self.directory = directory
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
+        self.is_stopped = False
         self.start()
 
     @property
@@ -81,10 +82,18 @@ class Server(ABC):
 
     def stop(self) -> None:
         """Freeze the process: connections stay open, and nothing is answered."""
-        os.kill(self.pid, signal.SIGSTOP)
+        if not self.is_stopped:
+            self.signal(signal.SIGSTOP)
+            # The signal alone stops nothing: threads go on until one of them has been given it.
+            os.waitpid(self.pid, os.WUNTRACED)
+            self.is_stopped = True
 
     def cont(self) -> None:
-        os.kill(self.pid, signal.SIGCONT)
+        self.signal(signal.SIGCONT)
+        self.is_stopped = False
+
+    def signal(self, number: int) -> None:
+        os.kill(self.pid, number)
 
     def kill(self) -> None:
         """End the process at once: connections are refused from now on."""
@@ -93,6 +102,7 @@ class Server(ABC):
             self.process.kill()
             self.process.wait()
             self.process = None
+            self.is_stopped = False
 
     def restart(self) -> None:
         """A new, empty server on the same port."""
@@ -228,12 +238,6 @@ class PostgreSQLServer(Server):
         with self.connect() as connection:
             found = connection.execute("SELECT to_regclass('ratelimits_storerow')").fetchone()
         return found != (None,)
-
-    def stop(self) -> None:
-        self.signal(signal.SIGSTOP)
-
-    def cont(self) -> None:
-        self.signal(signal.SIGCONT)
 
     def signal(self, number: int) -> None:
         for pid in self.pids():
