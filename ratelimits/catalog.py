@@ -112,6 +112,16 @@ class Catalog:
             _put(self._tenants, caller.tenant, own, MOST_TENANTS)
         return self._group(plans, own, caller, scope)
 
+    def made_of(self, caller: Caller) -> tuple[rows.Plans, rows.Own | None]:
+        """What the limits of a caller are made of; None for the rows of an anonymous one.
+
+        Raises CatalogUnavailable as load() does.
+        """
+        self.load(caller, None)
+        own = None if caller.tenant is None else self._tenants[caller.tenant].value
+        assert self._plans is not None
+        return self._plans.value, own
+
     def learn(self, caller: Caller, current: tuple[str, ...]) -> None:
         """The store knows newer versions: what was read under others is read again."""
         plans = self._plans
@@ -286,21 +296,27 @@ def _slots(
 def in_force(
     plans: rows.Plans, own: rows.Own | None, scope: str | None
 ) -> tuple[list[Limit], float]:
+    """What counts of merged(). A scope of None is all scopes."""
+    limits, until = merged(plans, own)
+    return [limit for limit in limits if _counts(limit, scope)], until
+
+
+def merged(plans: rows.Plans, own: rows.Own | None) -> tuple[list[Limit], float]:
     """The limits of a tenant (of an anonymous caller: None), and until when they stay so.
 
-    An own limit replaces the plan's of the same name, or adds one. A scope of None is all scopes.
+    An own limit replaces the plan's of the same name, or adds one.
     """
     until, now = float("inf"), time.time()
-    found = {limit.name: limit for limit in plans.limits.get(_slug(plans, own) or "", ())}
+    found = {limit.name: limit for limit in plans.limits.get(plan_of(plans, own) or "", ())}
     for limit, expires in own.limits if own else ():
         ends = _timestamp(expires)
         if ends > now:
             found[limit.name] = limit
             until = min(until, ends)
-    return [limit for limit in found.values() if _counts(limit, scope)], until
+    return list(found.values()), until
 
 
-def _slug(plans: rows.Plans, own: rows.Own | None) -> str | None:
+def plan_of(plans: rows.Plans, own: rows.Own | None) -> str | None:
     """The plan in force, by its slug."""
     if not plans.limits:
         once.warning(
