@@ -193,7 +193,8 @@ class Catalog:
             own.groups.clear()
         slots, until = _slots(plans.value, own.value, caller, scope)
         has_own = own.value is not None and bool(own.value.limits)
-        group = Group(slots, self._versions(plans, own, caller), has_own)
+        cost = plans.value.costs.get(scope)
+        group = Group(slots, self._versions(plans, own, caller), has_own, cost)
         own.groups[key] = Prepared(group, plans.value, plans.version, until)
         return group
 

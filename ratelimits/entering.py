@@ -11,9 +11,12 @@ from asgiref.sync import sync_to_async
 
 from .addresses import address_of
 from .bodies import field_of
+from .catalog import Caller
 from .conf import conf
+from .edits import catalog
 from .effects import Effect, Flow, given
-from .flow import NOTHING, Asked, check_cost, of_plan, take_at_door
+from .exceptions import CatalogUnavailable
+from .flow import NOTHING, Asked, check_cost, limits_of, of_plan, take_at_door
 from .keys import digest
 from .limits import Decision, Limit
 from .requests import is_preflight, name_of
@@ -24,6 +27,8 @@ from .who import acaller_of, caller_of
 
 # For these kinds of `by` a look at the request's fields is enough.
 PURE = ("ip", "header:")
+# One who has no limits, of whom it can be asked what an operator set for everybody.
+NOBODY = Caller(None, only_address=True)
 
 # Gives what one rule asks of a request.
 Finder = Callable[["tuple[str, ...] | None"], Flow[Asked]]
@@ -32,34 +37,37 @@ Finder = Callable[["tuple[str, ...] | None"], Flow[Asked]]
 def enter(rules: Sequence[Rule], request: Any) -> Flow[Decision]:
     """Take from all limits of the rules together, or from none."""
     found: list[Finder] = []
-    cost = 0
+    said: list[int] = []
     for rule in rules:
         if rule.applies(request):
             find = Effect(_find, sync_to_async(_find) if _may_wait(rule) else _afind)
             units, finder = yield find._replace(args=(rule, request))
-            cost = max(cost, units)
+            said.append(units)
             found.append(finder)
 
     def find_all(stale: tuple[str, ...] | None) -> Flow[Asked]:
         parts = []
         for finder in found:
             parts.append((yield from finder(stale)))
-        return _together(parts)
+        return _together(parts, said)
 
-    return (yield from take_at_door(request, cost, find_all))
+    return (yield from take_at_door(request, max(said, default=0), find_all))
 
 
-def _together(parts: Sequence[Asked]) -> Asked:
+def _together(parts: Sequence[Asked], said: Sequence[int]) -> Asked:
+    """One take of all parts; `said` is what the code says that each costs."""
     if len(parts) == 1:
         return parts[0]
     costs: dict[tuple[str, str], int] = {}
-    for group, own, _ in parts:
+    for group, own, _, _ in parts:
         for slot, cost in zip(group.slots, own, strict=True):
             name = name_of(slot)
             costs[name] = max(cost, costs.get(name, 0))
     joined = _joined(tuple(part.group for part in parts))
     tenant = next((part.tenant for part in parts if part.tenant is not None), None)
-    return Asked(joined, [costs[name_of(slot)] for slot in joined.slots], tenant)
+    each = [own if part.cost is None else part.cost for part, own in zip(parts, said, strict=True)]
+    whole = max(each, default=0)
+    return Asked(joined, [costs[name_of(slot)] for slot in joined.slots], tenant, whole)
 
 
 # The same one again, like _group().
@@ -90,10 +98,31 @@ def _find(rule: Rule, request: Any) -> tuple[int, Finder]:
     asked = NOTHING if is_exempt(request) else _in_code(rule, request, cost)
 
     def find(stale: tuple[str, ...] | None) -> Flow[Asked]:
-        yield from ()
-        return asked
+        if not rule.scope or not asked.group.slots:
+            return asked
+        return _at_cost(asked, (yield from _set_for(rule.scope, stale)))
 
     return cost, find
+
+
+def _set_for(scope: str, stale: tuple[str, ...] | None) -> Flow[Group]:
+    """What operators set for a scope. Limits in code go on without, if that can't be read."""
+    kept = yield from catalog()
+    if stale is not None:
+        kept.learn(NOBODY, stale)
+    try:
+        return (yield from limits_of(kept, NOBODY, scope))
+    except CatalogUnavailable:
+        return Group(())
+
+
+def _at_cost(asked: Asked, set_for: Group) -> Asked:
+    """A limit in code, that hears of edits too, at the cost that is set for its scope."""
+    slot = asked.group.slots[0]
+    group = _group(slot.limit, slot.subject, set_for.versions)
+    if set_for.cost is None:
+        return Asked(group, asked.costs)
+    return Asked(group, [set_for.cost], None, set_for.cost)
 
 
 def _in_code(rule: Rule, request: Any, cost: int) -> Asked:
@@ -116,8 +145,8 @@ def _in_code(rule: Rule, request: Any, cost: int) -> Asked:
 
 # The same one again, since stores keep with a group what they made of it and know of it.
 @lru_cache(maxsize=4096)
-def _group(limit: Limit, subject: str) -> Group:
-    return Group((Slot(limit, subject),))
+def _group(limit: Limit, subject: str, versions: tuple[tuple[str, str], ...] = ()) -> Group:
+    return Group((Slot(limit, subject),), versions)
 
 
 def _subject(rule: Rule, request: Any) -> tuple[str, str] | None:

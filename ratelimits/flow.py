@@ -33,11 +33,15 @@ TRIES = 5
 
 
 class Asked(NamedTuple):
-    """The limits that apply, and what is asked of each."""
+    """The limits that apply, and what is asked of each.
+
+    `cost` is the whole request's if an operator set another one than the code says.
+    """
 
     group: Group
     costs: list[int]
     tenant: str | None = None
+    cost: int | None = None
 
 
 NOTHING = Asked(Group(()), [])
@@ -49,7 +53,9 @@ Find = Callable[["tuple[str, ...] | None"], Flow[Asked]]
 def operate(operation: Operation, who: Who, scope: str, cost: int) -> Flow[Decision]:
     """One operation on all limits of a key's or a request's plan."""
     caller = Effect(caller_of, acaller_of, (who,))
-    return count(operation, who, cost, of_plan(caller, scope, cost))
+    # What is charged and given back are amounts, and no requests of the scope.
+    by_request = operation is Operation.TAKE or operation is Operation.PEEK
+    return count(operation, who, cost, of_plan(caller, scope, cost, by_request))
 
 
 def at_door(request: Any, is_spared: Callable[[Any], bool]) -> Flow[Decision]:
@@ -102,8 +108,11 @@ def take_at_door(request: Any, cost: int, find: Find) -> Flow[Decision]:
     return count(Operation.TAKE, request, cost, find, is_door=True)
 
 
-def of_plan(caller: Effect, scope: str, cost: int) -> Find:
-    """Asks for the limits that the plan of a caller has for a scope."""
+def of_plan(caller: Effect, scope: str, cost: int, by_request: bool = True) -> Find:
+    """Asks for the limits that the plan of a caller has for a scope.
+
+    What an operator set as the cost of a request of that scope goes before `cost`.
+    """
     found: list[Counted] = []
 
     def find(stale: tuple[str, ...] | None) -> Flow[Asked]:
@@ -120,7 +129,9 @@ def of_plan(caller: Effect, scope: str, cost: int) -> Find:
             return NOTHING
         if who.only_address and not group.slots and not kept.is_due():
             return NOTHING
-        return Asked(group, [cost] * len(group.slots), who.tenant)
+        if group.cost is None or not by_request:
+            return Asked(group, [cost] * len(group.slots), who.tenant)
+        return Asked(group, [group.cost] * len(group.slots), who.tenant, group.cost)
 
     return find
 
@@ -176,14 +187,15 @@ def _counted(
     operation: Operation,
     store: Store,
     ledger: Ledger | None,
-    cost: int,
+    said: int,
     find: Find,
     is_door: bool,
 ) -> Flow[Taken]:
     takes = operation is Operation.TAKE
     stale = None
     for attempt in range(TRIES):
-        group, costs, tenant = yield from find(stale)
+        group, costs, tenant, set_cost = yield from find(stale)
+        cost = said if set_cost is None else set_cost
         # One who has no limits may have been given some, which only the store knows.
         if not group.slots and not group.versions:
             return Taken(Decision((), cost))

@@ -8,7 +8,7 @@ from django.core.signals import setting_changed
 from django.db.models.signals import post_delete, post_migrate, post_save
 
 from .edits import Edit, note, shared, tenants
-from .models import Plan, PlanLimit, ServiceLimit, Tenant, TenantLimit
+from .models import Plan, PlanLimit, ScopeCost, ServiceLimit, Tenant, TenantLimit
 from .signals import plans_edited, tenants_edited
 
 
@@ -44,7 +44,7 @@ def _setting(*, setting: str, **kwargs: Any) -> None:
 def connect() -> None:
     """Called once, when the apps are ready."""
     for signal in (post_save, post_delete):
-        for model in (Plan, PlanLimit, ServiceLimit):
+        for model in (Plan, PlanLimit, ServiceLimit, ScopeCost):
             signal.connect(_plans, sender=model, dispatch_uid=f"ratelimits.{model.__name__}")
         signal.connect(_tenant, sender=Tenant, dispatch_uid="ratelimits.Tenant")
         signal.connect(_tenant_limit, sender=TenantLimit, dispatch_uid="ratelimits.TenantLimit")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -20,12 +20,13 @@ from .validation import limit_errors
 
 @dataclass(frozen=True)
 class Plans:
-    """All plans, and the service's own limits, as of one moment."""
+    """All plans, the service's own limits, and the costs set for scopes, as of one moment."""
 
     limits: Mapping[str, tuple[Limit, ...]]
     default: str | None
     anonymous: str | None
     service: tuple[Limit, ...]
+    costs: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ def load_plans() -> Plans:
         default = plan.slug if plan.is_default else default
         anonymous = plan.slug if plan.is_anonymous else anonymous
     service = model("ServiceLimit").objects.using(alias).order_by("pk")
-    return Plans(limits, default, anonymous, tuple(_limits(service)))
+    costs = model("ScopeCost").objects.using(alias).order_by("pk")
+    return Plans(limits, default, anonymous, tuple(_limits(service)), _costs(costs))
 
 
 def load_tenant(key: str) -> Own:
@@ -97,14 +99,21 @@ def _limits(rows: Iterable[Any]) -> Iterable[Limit]:
     return (limit for row in rows if (limit := limit_of(row)) is not None)
 
 
-def limit_of(row: Any) -> Limit | None:
-    """The limit that a row of any of the models means.
+def _costs(rows: Iterable[Any]) -> dict[str, int]:
+    return {row.scope: row.cost for row in rows if not _is_left_out(row)}
 
-    A row that was written past the form and means nothing is logged once and left out.
-    """
+
+def _is_left_out(row: Any) -> bool:
+    """Whether a row was written past the form and means nothing, which is logged once."""
     wrong = fault_of(row)
     if wrong:
         once.error(f"{row._meta.label} {row.pk} {row.name!r} is left out: {wrong}")
+    return bool(wrong)
+
+
+def limit_of(row: Any) -> Limit | None:
+    """The limit that a row of any of the models means, None if it means nothing."""
+    if _is_left_out(row):
         return None
     return Limit(
         name=row.name,
@@ -119,7 +128,9 @@ def limit_of(row: Any) -> Limit | None:
 
 
 def fault_of(row: Any) -> str:
-    """Why a row means no limit, in one line; empty if it does mean one."""
+    """Why a row means no limit or cost, in one line; empty if it does mean one."""
+    if not hasattr(row, "rate"):
+        return _fault_of_cost(row)
     if not isinstance(row.rate, Rate):
         return f"{row.rate!r} is not a rate."
     algorithm = getattr(row, "algorithm", "token_bucket")
@@ -129,3 +140,9 @@ def fault_of(row: Any) -> str:
     if row.burst is not None and row.burst < 1:
         return "The burst is below 1."
     return " ".join(str(error) for error in errors.values())
+
+
+def _fault_of_cost(row: Any) -> str:
+    if not isinstance(row.cost, int) or row.cost < 0:
+        return f"{row.cost!r} is not a cost."
+    return "" if row.scope else "It names no scope."

@@ -46,8 +46,8 @@ store_down = Told()
 # The store answers again. Sent like store_down, and never before it.
 store_up = Told()
 
-# Plans, their limits or service limits were changed in bulk, so that no post_save or post_delete
-# was sent. kwargs: using (database alias).
+# Plans, their limits, service limits or costs of scopes were changed in bulk, so that no post_save
+# or post_delete was sent. kwargs: using (database alias).
 plans_edited = Signal()
 
 # Tenants or their own limits were changed in bulk. kwargs: using, keys (a list of tenant keys,

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
-from ratelimits.models import Plan, PlanLimit, ServiceLimit, Tenant, TenantLimit
+from ratelimits.models import Plan, PlanLimit, ScopeCost, ServiceLimit, Tenant, TenantLimit
 
 pytestmark = pytest.mark.django_db
 
@@ -173,11 +173,12 @@ def test_fixtures_by_natural_keys(plan: Plan, tenant: Tenant, tmp_path: Any) -> 
     plan.limits.create(name="n", rate="100/m")
     tenant.limits.create(name="n", rate="200/m", reason="contract")
     ServiceLimit.objects.create(name="all", rate="5000/s", per="address")
+    ScopeCost.objects.create(scope="search", cost=5)
     path = tmp_path / "plans.json"
     options = {"use_natural_foreign_keys": True, "use_natural_primary_keys": True}
     call_command("dumpdata", "ratelimits", output=str(path), **options)
     assert '"pk"' not in path.read_text()
-    for model in (Tenant, Plan, ServiceLimit):
+    for model in (Tenant, Plan, ServiceLimit, ScopeCost):
         model.objects.all().delete()
     # Twice: rows that are there are found by their natural keys.
     for _ in range(2):
@@ -185,3 +186,4 @@ def test_fixtures_by_natural_keys(plan: Plan, tenant: Tenant, tmp_path: Any) -> 
     assert PlanLimit.objects.get().plan.slug == "free"
     assert TenantLimit.objects.get().tenant.plan == Plan.objects.get()
     assert ServiceLimit.objects.get().per == "address"
+    assert ScopeCost.objects.get().cost == 5

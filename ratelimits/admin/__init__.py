@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .plans import PlanAdmin
+from .scopes import ScopeCostAdmin
 from .services import ServiceLimitAdmin
 from .tenants import TenantAdmin
 
-__all__ = ["PlanAdmin", "ServiceLimitAdmin", "TenantAdmin"]
+__all__ = ["PlanAdmin", "ScopeCostAdmin", "ServiceLimitAdmin", "TenantAdmin"]

@@ -12,7 +12,7 @@ from ratelimits import rows
 
 from .base import is_on, is_plain_check, is_test_run
 
-LIMITS = ("PlanLimit", "TenantLimit", "ServiceLimit")
+ROWS = ("PlanLimit", "TenantLimit", "ServiceLimit", "ScopeCost")
 
 
 def check_plans(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
@@ -57,7 +57,7 @@ def check_rows(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list
         return []
     try:
         with transaction.atomic(using=alias):
-            return [message for name in LIMITS for message in _bad_rows(name, alias)]
+            return [message for name in ROWS for message in _bad_rows(name, alias)]
     except Error:
         return []
 
@@ -67,7 +67,7 @@ def _bad_rows(name: str, alias: str) -> Iterator[CheckMessage]:
         fault = rows.fault_of(row)
         if fault:
             yield Warning(
-                f'The limit "{row.name}" is left out: {fault}',
+                f'The {row._meta.verbose_name} "{row.name}" is left out: {fault}',
                 hint="Correct it in the admin, or delete it.",
                 obj=row,
                 id="ratelimits.W032",

@@ -11,7 +11,7 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
 from ratelimits import rows
-from ratelimits.checks.plans import LIMITS, check_plans
+from ratelimits.checks.plans import ROWS, check_plans
 
 from .findings import Finding, number_of
 from .waiting import within_patience
@@ -77,7 +77,7 @@ def _read(alias: str) -> Read:
 def _bad_rows(alias: str) -> tuple[list[str], int]:
     """Rows that mean no limit, and how many were looked at."""
     bad, looked_at, until = [], 0, time.monotonic() + ROWS_SECONDS
-    for name in LIMITS:
+    for name in ROWS:
         for row in rows.model(name).objects.using(alias).order_by("pk").iterator():
             fault = rows.fault_of(row)
             if fault:
@@ -121,7 +121,7 @@ def _plans(read: Read) -> Finding:
 
 def _rows(read: Read) -> Finding:
     value = {"bad_rows": len(read.bad), "looked_at": read.looked_at}
-    looked = f"{number_of(read.looked_at, 'limit')} looked at"
+    looked = f"{number_of(read.looked_at, 'row')} looked at"
     if not read.bad:
         return Finding("catalog.rows", "ok", f"{looked}, all mean something", value=value)
     text = f"{looked}; {number_of(len(read.bad), 'is', 'are')} left out: "

@@ -1,9 +1,10 @@
-"""What operators edit: plans, tenants, and the limits of each and of the whole service."""
+"""What operators edit: plans, tenants, limits of each and of the service, and costs."""
 
 from __future__ import annotations
 
 from .choices import Algorithm, Mode, Per, StoreFailure
 from .plans import Plan, PlanLimit
+from .scopes import ScopeCost
 from .services import ServiceLimit
 from .store import StoreRow
 from .tenants import Tenant, TenantLimit
@@ -14,6 +15,7 @@ __all__ = [
     "Per",
     "Plan",
     "PlanLimit",
+    "ScopeCost",
     "ServiceLimit",
     "StoreFailure",
     "StoreRow",

@@ -62,7 +62,7 @@ class EditsQuerySet(models.QuerySet[M]):
 
 
 class PlansQuerySet(EditsQuerySet[M]):
-    """Plans, their limits, and service limits: one edit reloads all of them."""
+    """Plans, their limits, service limits, and costs: one edit reloads all of them."""
 
     def announce(self, touched: list[str] | None) -> None:
         plans_edited.send(sender=self.model, using=self.write_alias)

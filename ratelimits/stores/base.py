@@ -32,12 +32,14 @@ class Group:
     """The limits of one take, prepared once and used for many; each is only equal to itself.
 
     `versions` are the keys and the caller's values of what the limits were read from; a
-    value of "" is one that nobody has set yet. `own` tells that the tenant has limits of its own.
+    value of "" is one that nobody has set yet. `own` tells that the tenant has limits of its own;
+    `cost` is what an operator set for requests of this scope, None for what the code says.
     """
 
     slots: tuple[Slot, ...]
     versions: tuple[tuple[str, str], ...] = ()
     own: bool = False
+    cost: int | None = None
 
     @cached_property
     def idents(self) -> tuple[bytes, ...]:

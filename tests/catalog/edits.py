@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from ratelimits import limiter
-from ratelimits.models import Plan, PlanLimit, ServiceLimit, Tenant, TenantLimit
+from ratelimits.models import Plan, PlanLimit, ScopeCost, ServiceLimit, Tenant, TenantLimit
 from tests.fresh import forget_everything
 
 
@@ -17,6 +17,11 @@ def quotas(key: str, cost: int = 0) -> dict[str, int]:
     """The limits that a take met, by name."""
     decision = limiter.take(key, cost=cost)
     return {outcome.name: outcome.limit.quota for outcome in decision.outcomes}
+
+
+def cost_of_search(key: str) -> int:
+    """What a take met that the code says costs 2."""
+    return limiter.peek(key, scope="search", cost=2).cost
 
 
 def save_a_limit() -> None:
@@ -98,6 +103,26 @@ def close_to_addresses() -> None:
     ServiceLimit.objects.create(name="closed", rate="0/s", per="address")
 
 
+def save_a_cost() -> None:
+    ScopeCost.objects.create(scope="search", cost=7)
+
+
+def bulk_create_a_cost() -> None:
+    ScopeCost.objects.bulk_create([ScopeCost(scope="search", cost=8)])
+
+
+def update_costs() -> None:
+    ScopeCost.objects.update(cost=9)
+
+
+def move_a_cost() -> None:
+    ScopeCost.objects.update(scope="export")
+
+
+def delete_costs() -> None:
+    ScopeCost.objects.all().delete()
+
+
 def write_sql_and_refresh() -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE ratelimits_planlimit SET rate = '15/h' WHERE rate = '10/h'")
@@ -124,9 +149,19 @@ EDITS: dict[Callable[[], None], dict[str, int]] = {
     create_a_service_limit: {"n": 10, "service": 1000},
     write_sql_and_refresh: {"n": 15},
 }
+# Edits of costs, one after the other, and what a search costs after each.
+COSTS: dict[Callable[[], None], int] = {
+    save_a_cost: 7,
+    update_costs: 9,
+    move_a_cost: 2,
+    delete_costs: 2,
+    bulk_create_a_cost: 8,
+}
 ALL: dict[str, Callable[..., Any]] = {
     "forget": forget_everything,
     "quotas": quotas,
     "close_to_addresses": close_to_addresses,
+    "cost_of_search": cost_of_search,
+    **{edit.__name__: edit for edit in COSTS},
     **{edit.__name__: edit for edit in EDITS},
 }

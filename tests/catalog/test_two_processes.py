@@ -15,7 +15,15 @@ from ratelimits.stores import get_store
 from ratelimits.stores.guarded import GuardedStore
 from tests.waiting import wait_until
 
-from .edits import EDITS, delete_a_limit, quotas, save_a_tenant, update_tenants
+from .edits import (
+    COSTS,
+    EDITS,
+    cost_of_search,
+    delete_a_limit,
+    quotas,
+    save_a_tenant,
+    update_tenants,
+)
 from .other import Other
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("acme")]
@@ -70,6 +78,17 @@ def test_edits_there_and_back(other: Other) -> None:
         other.ask(edit)
         assert quotas("acme") == expected
         assert other.ask("quotas", "acme") == expected
+
+
+def test_costs_of_a_scope(other: Other) -> None:
+    """Edited here or there, by every way, and in force for the next take of both."""
+    assert cost_of_search("acme") == other.ask("cost_of_search", "acme") == 2
+    for number, (edit, cost) in enumerate(COSTS.items()):
+        if number % 2:
+            edit()
+        else:
+            other.ask(edit.__name__)
+        assert cost_of_search("acme") == other.ask("cost_of_search", "acme") == cost
 
 
 def test_limits_for_one_who_had_none(other: Other) -> None:

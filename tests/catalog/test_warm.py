@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from ratelimits import edits, rows
 from ratelimits.catalog import Caller
 from ratelimits.limiter import take
-from ratelimits.models import Plan, PlanLimit, Tenant
+from ratelimits.models import Plan, PlanLimit, ScopeCost, Tenant
 from ratelimits.stores.memory import MemoryStore
 from tests.servers import RedisServer
 
@@ -30,6 +30,7 @@ def tables(seen: CaptureQueriesContext) -> list[str]:
 
 @pytest.mark.usefixtures("on_redis", "acme")
 def test_a_warm_take_makes_no_query() -> None:
+    ScopeCost.objects.create(scope="search", cost=2)
     take("acme")
     take("bakery")
     with queries() as seen:
@@ -71,7 +72,12 @@ def test_twenty_thousand_warm_tenants(
     with queries() as seen:
         for key in ["acme", *keys[::10]]:
             assert quotas(key) == {"n": 5, "service": 1000}
-    assert tables(seen) == ["ratelimits_plan", "ratelimits_planlimit", "ratelimits_servicelimit"]
+    assert tables(seen) == [
+        "ratelimits_plan",
+        "ratelimits_planlimit",
+        "ratelimits_servicelimit",
+        "ratelimits_scopecost",
+    ]
 
 
 @pytest.mark.usefixtures("on_redis", "acme")
