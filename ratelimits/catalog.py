@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any, NamedTuple, TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
@@ -18,7 +18,8 @@ from .conf import conf
 from .exceptions import CatalogUnavailable, PlanUnknown
 from .keys import digest
 from .limits import Limit
-from .logs import once
+from .logs import logger, once
+from .modes import Switch, Version, mode_with
 from .stores.base import Group, Slot
 
 # Tenants, and addresses of anonymous callers, that a process keeps at once.
@@ -81,10 +82,27 @@ class Catalog:
 
     def __init__(self, versioned: bool = True) -> None:
         self.versioned = versioned
+        # What an operator switched to, as last heard.
+        self.switch: Switch | None = None
+        self.version = ""
+        self._of_plans: tuple[str, str] | None = None
         self._plans: Kept | None = None
         self._tenants: dict[str, Kept] = {}
         self._addresses: dict[str | None, Kept] = {}
         self._due = 0.0
+
+    @property
+    def mode(self) -> str:
+        """The mode in force."""
+        return conf.MODE if self.switch is None else mode_with(self.switch)
+
+    @property
+    def of_plans(self) -> tuple[str, str]:
+        """The key and the version of the plans, as they travel with a take."""
+        found = self._of_plans
+        if found is None:
+            found = self._of_plans = (plans_key(), self.version)
+        return found
 
     def warm(self, caller: Caller, scope: str | None) -> Group | None:
         """The limits of a caller, if no database is needed to tell."""
@@ -101,14 +119,13 @@ class Catalog:
 
         Raises CatalogUnavailable if they can't be read and none are known from before.
         """
-        plans = self._plans
-        if plans is None or not plans.fresh:
-            plans = self._plans = _unchanged(plans, self._read(rows.load_plans, plans))
+        plans = self.plans()
         if caller.tenant is None:
             return self._group(plans, self._anonymous(caller.address), caller, scope)
         own = self._tenants.get(caller.tenant)
         if own is None or not own.fresh:
-            own = self._read(lambda: rows.load_tenant(caller.tenant or ""), own)
+            version = own.version if own else ""
+            own = self._read(lambda: rows.load_tenant(caller.tenant or ""), own, version)
             _put(self._tenants, caller.tenant, own, MOST_TENANTS)
         return self._group(plans, own, caller, scope)
 
@@ -122,10 +139,26 @@ class Catalog:
         assert self._plans is not None
         return self._plans.value, own
 
+    def plans(self) -> Kept:
+        """All plans, from the database if they are not known or not fresh. Raises as load()."""
+        plans = self._plans
+        if plans is None or not plans.fresh:
+            read = self._read(self._load_plans, plans, self.version)
+            plans = self._plans = _unchanged(plans, read)
+        return plans
+
+    def _load_plans(self) -> rows.Plans:
+        version, plans = self.version, rows.load_plans()
+        # Or else somebody has told meanwhile of a newer one.
+        if version == self.version:
+            self._switch_to(plans.switch)
+        return plans
+
     def learn(self, caller: Caller, current: tuple[str, ...]) -> None:
         """The store knows newer versions: what was read under others is read again."""
         plans = self._plans
-        if plans is not None and current and plans.version != current[0]:
+        known = {self.version} if plans is None else {self.version, plans.version}
+        if current and known != {current[0]}:
             self.forget_plans(current[0])
         if caller.tenant is not None and len(current) > 1:
             own = self._tenants.get(caller.tenant)
@@ -134,13 +167,20 @@ class Catalog:
 
     def forget_plans(self, version: str) -> None:
         """The plans were edited, and are of this version now."""
-        plans = self._plans
-        everyone = every_tenant(version)
+        plans, now = self._plans, Version.read(version)
         # None named: nobody edited them all for longer than anything is kept.
-        if everyone and (plans is None or every_tenant(plans.version) != everyone):
+        if now.everyone and Version.read(self.version).everyone != now.everyone:
             self._tenants.clear()
+        self.version, self._of_plans = version, None
         if plans is not None:
             self._plans = Kept(plans.value, version, 0.0)
+        self._switch_to(Switch.read(now.switch))
+
+    def _switch_to(self, switch: Switch | None) -> None:
+        if switch != self.switch:
+            self.switch = switch
+            if self.versioned:
+                _tell(switch)
 
     def forget_tenant(self, key: str, version: str) -> None:
         """A tenant was edited, and is of this version now."""
@@ -149,6 +189,7 @@ class Catalog:
             self._tenants[key] = Kept(own.value, version, 0.0)
 
     def clear(self) -> None:
+        self.switch, self.version, self._of_plans = None, "", None
         self._plans = None
         self._tenants.clear()
         self._addresses.clear()
@@ -161,8 +202,7 @@ class Catalog:
         self._due = now + LOOK
         return True
 
-    def _read(self, load: Callable[[], Any], before: Kept | None) -> Kept:
-        version = before.version if before else ""
+    def _read(self, load: Callable[[], Any], before: Kept | None, version: str) -> Kept:
         ttl = conf.CATALOG_TTL * random.uniform(0.8, 1.0)
         if self.versioned and _may_be_old():
             ttl = min(ttl, OLD_SNAPSHOT)
@@ -185,7 +225,8 @@ class Catalog:
         """The prepared limits, made anew if the plans changed or one of them has expired."""
         assert own is not None
         address = caller.address if _by_address(plans.value) else None
-        key = (scope, conf.MODE, address, caller.only_address)
+        mode = self.mode
+        key = (scope, mode, address, caller.only_address)
         found = own.groups.get(key)
         if found is not None and found.holds(plans):
             return found.group
@@ -194,7 +235,7 @@ class Catalog:
         slots, until = _slots(plans.value, own.value, caller, scope)
         has_own = own.value is not None and bool(own.value.limits)
         cost = plans.value.costs.get(scope)
-        group = Group(slots, self._versions(plans, own, caller), has_own, cost)
+        group = Group(moded(slots, mode), self._versions(plans, own, caller), has_own, cost)
         own.groups[key] = Prepared(group, plans.value, plans.version, until)
         return group
 
@@ -232,9 +273,12 @@ def tenant_key(key: str) -> str:
     return f"{own_subject(Caller(key))}:v"
 
 
-def every_tenant(version: str) -> str:
-    """The part of the plans' version that changes if any tenant may have been edited."""
-    return version.partition("*")[2]
+def _tell(switch: Switch | None) -> None:
+    if switch is None:
+        logger.warning('The mode of all limits is as in the settings again: "%s".', conf.MODE)
+        return
+    until = datetime.fromtimestamp(switch.until, timezone.utc)
+    logger.warning('The mode of all limits is "%s" until %s.', switch.mode, until.isoformat())
 
 
 def _unchanged(before: Kept | None, now: Kept) -> Kept:
@@ -289,9 +333,9 @@ def _slots(
     service = _service_slots(plans, caller, scope)
     if caller.only_address:
         service = [slot for slot in service if slot.limit.per == "address"]
-        return tuple(map(_moded, service)), float("inf")
+        return tuple(service), float("inf")
     limits, until = in_force(plans, own, scope)
-    return tuple(map(_moded, (*_own_slots(limits, caller), *service))), until
+    return (*_own_slots(limits, caller), *service), until
 
 
 def in_force(
@@ -342,11 +386,12 @@ def _counts(limit: Limit, scope: str | None) -> bool:
     return scope is None or limit.scope in ("", scope)
 
 
-def _moded(slot: Slot) -> Slot:
-    """With the setting MODE "shadow", no limit refuses."""
-    if conf.MODE != "shadow" or slot.limit.is_shadow:
-        return slot
-    return Slot(replace(slot.limit, mode="shadow"), slot.subject)
+def moded(slots: tuple[Slot, ...], mode: str) -> tuple[Slot, ...]:
+    """In the mode "shadow" no limit refuses; in "off" there are none."""
+    if mode == "enforce":
+        return slots
+    shadows = (Slot(replace(slot.limit, mode="shadow"), slot.subject) for slot in slots)
+    return () if mode == "off" else tuple(shadows)
 
 
 def _own_slots(limits: list[Limit], caller: Caller) -> list[Slot]:

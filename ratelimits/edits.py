@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from asgiref.sync import sync_to_async
-from django.db import connections, transaction
+from django.db import Error, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from . import rows
-from .catalog import Catalog, every_tenant, plans_key, tenant_key
+from .catalog import Catalog, plans_key, tenant_key
 from .conf import conf
 from .effects import Effect, Flow
 from .exceptions import RateLimitError
 from .logs import logger
+from .modes import Switch, Version
 from .stores import get_store
 
 # What this process knows of committed rows.
@@ -26,19 +28,27 @@ shared = Catalog()
 
 @dataclass(eq=False)
 class Edit:
-    """The plans, or tenants by their keys; None for any of them."""
+    """The plans, or tenants by their keys; None for any of them.
+
+    `mode` tells that an operator has switched, or `switch` to what, once it was read.
+    """
 
     plans: bool = False
     tenants: tuple[str, ...] | None = ()
+    mode: bool = False
+    switch: str | None = None
 
     def publish(self) -> None:
         """Tell every process. They read anew before they take anything else.
 
         If the store is away just now, they are told when it is back.
         """
-        told = True
+        told, edit = True, self
+        if self.mode and self.switch is None:
+            # Once only: when the store is back, no database is asked.
+            edit = replace(self, switch=_stored_switch())
         if self.plans or self.tenants is None:
-            version = _next_version(everyone=self.tenants is None)
+            version = _next_version(edit)
             told = _set_versions({plans_key(): version})
             shared.forget_plans(version)
         for key in self.tenants or ():
@@ -47,18 +57,27 @@ class Edit:
             shared.forget_tenant(key, version)
         store = get_store()
         if not told and store is not None:
-            store.once_back(self.publish)
+            store.once_back(edit.publish)
 
 
-def _next_version(everyone: bool) -> str:
-    """A new version of the plans, whose second half changes only if any tenant was edited."""
-    version = secrets.token_urlsafe(6)
-    if everyone:
-        return f"{version}*{secrets.token_urlsafe(6)}"
-    return f"{version}*{every_tenant(_current_version())}"
+def _next_version(edit: Edit) -> str:
+    """A new version of the plans, of whose parts only those change that were edited."""
+    now = Version.read(_current_version() or shared.version)
+    everyone = secrets.token_urlsafe(6) if edit.tenants is None else now.everyone
+    switch = now.switch if edit.switch is None else edit.switch
+    return str(Version(secrets.token_urlsafe(6), everyone, switch))
+
+
+def _stored_switch() -> str | None:
+    """The mode that was switched to, as it travels; None if it can't be read."""
+    try:
+        return str(rows.load_switch() or "")
+    except Error:
+        return None
 
 
 def _current_version() -> str:
+    """What other processes hear of; "" if the store is away, or knows of no edit."""
     store = get_store()
     try:
         return store.versions([plans_key()])[0] if store else ""
@@ -67,13 +86,18 @@ def _current_version() -> str:
         return ""
 
 
+def told_switch() -> Switch | None:
+    """The mode that other processes hear of through the store."""
+    return Switch.read(Version.read(_current_version()).switch)
+
+
 def _set_versions(versions: dict[str, str]) -> bool:
     """Whether there is nothing left to tell."""
     store = get_store()
     if store is None:
         return True
     try:
-        store.set_versions(versions, max(1, int(2 * conf.CATALOG_TTL)))
+        store.set_versions(versions, _lifetime(versions))
     except RateLimitError as error:
         logger.error(
             "Other processes can't be told of an edited limit (%s); they act on it within %s s.",
@@ -82,6 +106,13 @@ def _set_versions(versions: dict[str, str]) -> bool:
         )
         return False
     return True
+
+
+def _lifetime(versions: dict[str, str]) -> int:
+    """Seconds until nobody goes by an older version, and a mode that travels in one has ended."""
+    switches = (Switch.read(Version.read(version).switch) for version in versions.values())
+    ends = [switch.until + 1 - int(time.time()) for switch in switches if switch]
+    return max(1, int(2 * conf.CATALOG_TTL), *ends)
 
 
 @dataclass

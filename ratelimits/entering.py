@@ -11,14 +11,14 @@ from asgiref.sync import sync_to_async
 
 from .addresses import address_of
 from .bodies import field_of
-from .catalog import Caller
+from .catalog import Caller, moded
 from .conf import conf
-from .edits import catalog
+from .edits import catalog, shared
 from .effects import Effect, Flow, given
 from .exceptions import CatalogUnavailable
 from .flow import NOTHING, Asked, check_cost, limits_of, of_plan, take_at_door
 from .keys import digest
-from .limits import Decision, Limit
+from .limits import Decision
 from .requests import is_preflight, name_of
 from .rules import PLAN, Rule, rate_of
 from .stores.base import Group, Slot
@@ -95,58 +95,61 @@ def _find(rule: Rule, request: Any) -> tuple[int, Finder]:
     if rule.rate is PLAN:
         caller = Effect(caller_of, acaller_of, (request,))
         return cost, of_plan(caller, rule.scope, cost)
-    asked = NOTHING if is_exempt(request) else _in_code(rule, request, cost)
+    slot = None if is_exempt(request) else _in_code(rule, request)
 
     def find(stale: tuple[str, ...] | None) -> Flow[Asked]:
-        if not rule.scope or not asked.group.slots:
-            return asked
-        return _at_cost(asked, (yield from _set_for(rule.scope, stale)))
+        if stale is not None:
+            shared.learn(NOBODY, stale)
+        if slot is None:
+            return NOTHING
+        if rule.scope:
+            return _at_cost(slot, cost, (yield from _set_for(rule.scope)))
+        return _asked(slot, cost, (shared.of_plans,))
 
     return cost, find
 
 
-def _set_for(scope: str, stale: tuple[str, ...] | None) -> Flow[Group]:
+def _set_for(scope: str) -> Flow[Group]:
     """What operators set for a scope. Limits in code go on without, if that can't be read."""
     kept = yield from catalog()
-    if stale is not None:
-        kept.learn(NOBODY, stale)
     try:
         return (yield from limits_of(kept, NOBODY, scope))
     except CatalogUnavailable:
-        return Group(())
+        return Group((), (shared.of_plans,))
 
 
-def _at_cost(asked: Asked, set_for: Group) -> Asked:
-    """A limit in code, that hears of edits too, at the cost that is set for its scope."""
-    slot = asked.group.slots[0]
-    group = _group(slot.limit, slot.subject, set_for.versions)
+def _at_cost(slot: Slot, cost: int, set_for: Group) -> Asked:
+    """A limit in code at the cost that is set for its scope."""
     if set_for.cost is None:
-        return Asked(group, asked.costs)
-    return Asked(group, [set_for.cost], None, set_for.cost)
+        return _asked(slot, cost, set_for.versions)
+    return _asked(slot, set_for.cost, set_for.versions)._replace(cost=set_for.cost)
 
 
-def _in_code(rule: Rule, request: Any, cost: int) -> Asked:
+def _asked(slot: Slot, cost: int, versions: tuple[tuple[str, str], ...]) -> Asked:
+    """A limit in code, that hears of edits too."""
+    group = _group(slot, shared.mode, versions)
+    return Asked(group, [cost] * len(group.slots))
+
+
+def _in_code(rule: Rule, request: Any) -> Slot | None:
     rate = given(rule.rate(request)) if callable(rule.rate) else rule.rate
     if rate is None:
-        return NOTHING
+        return None
     rate = rate_of(rate)
     subject = None if rate.is_unlimited else _subject(rule, request)
     if subject is None:
-        return NOTHING
+        return None
     per, name = subject
     limit = rule.limit(rate)
     if limit.mode == "off":
-        return NOTHING
-    mode = "shadow" if conf.MODE == "shadow" else limit.mode
-    if (per, mode) != (limit.per, limit.mode):
-        limit = replace(limit, per=per, mode=mode)
-    return Asked(_group(limit, name), [cost])
+        return None
+    return Slot(limit if per == limit.per else replace(limit, per=per), name)
 
 
 # The same one again, since stores keep with a group what they made of it and know of it.
 @lru_cache(maxsize=4096)
-def _group(limit: Limit, subject: str, versions: tuple[tuple[str, str], ...] = ()) -> Group:
-    return Group((Slot(limit, subject),), versions)
+def _group(slot: Slot, mode: str, versions: tuple[tuple[str, str], ...]) -> Group:
+    return Group(moded((slot,), mode), versions)
 
 
 def _subject(rule: Rule, request: Any) -> tuple[str, str] | None:

@@ -17,6 +17,7 @@ from .counting import decide
 from .edits import catalog, is_anyone_editing, shared
 from .effects import Effect, Flow
 from .exceptions import CatalogUnavailable
+from .hearing import hearing
 from .limits import Decision
 from .logs import logger
 from .requests import Counted as Ledger
@@ -157,7 +158,7 @@ def count(
         try:
             taken = yield from _counted(operation, store, ledger, cost, find, is_door)
         except CatalogUnavailable:
-            denied = conf.STORE_FAILURE == "deny"
+            denied = conf.STORE_FAILURE == "deny" and shared.mode != "shadow"
             decision = Decision((), cost, unavailable=denied, spread=random.random())
             taken = Taken(decision, local=True)
         if ledger is not None and is_door:
@@ -238,7 +239,10 @@ def forget(who: Who) -> Flow[None]:
 
 def active_store() -> Store | None:
     """The store, None if nothing is counted: switched off, or a dummy cache."""
-    return None if conf.MODE == "off" else get_store()
+    if shared.mode != "off":
+        return get_store()
+    hearing.start_if_due()
+    return None
 
 
 def check_cost(cost: object) -> None:

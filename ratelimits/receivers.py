@@ -5,15 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.signals import setting_changed
+from django.db import transaction
 from django.db.models.signals import post_delete, post_migrate, post_save
 
 from .edits import Edit, note, shared, tenants
-from .models import Plan, PlanLimit, ScopeCost, ServiceLimit, Tenant, TenantLimit
-from .signals import plans_edited, tenants_edited
+from .logs import logger
+from .models import ModeSwitch, Plan, PlanLimit, ScopeCost, ServiceLimit, Tenant, TenantLimit
+from .signals import mode_switched, plans_edited, tenants_edited
 
 
-def _plans(*, using: str, **kwargs: Any) -> None:
-    note(Edit(plans=True), using)
+def _plans(*, sender: Any, using: str, **kwargs: Any) -> None:
+    note(Edit(plans=True, mode=sender is ModeSwitch), using)
+
+
+def _switched(*, instance: ModeSwitch, created: bool, using: str, **kwargs: Any) -> None:
+    if created:
+        transaction.on_commit(lambda: _tell(instance), using=using)
+
+
+def _tell(row: ModeSwitch) -> None:
+    logger.warning(
+        "The mode of all limits was switched to %r until %s, by %r: %s",
+        str(row.mode),
+        row.until.isoformat(),
+        row.by,
+        row.reason,
+    )
+    mode_switched.send_robust(
+        ModeSwitch, mode=row.mode, until=row.until, by=row.by, reason=row.reason
+    )
 
 
 def _tenant(*, instance: Tenant, using: str, **kwargs: Any) -> None:
@@ -44,10 +64,12 @@ def _setting(*, setting: str, **kwargs: Any) -> None:
 def connect() -> None:
     """Called once, when the apps are ready."""
     for signal in (post_save, post_delete):
-        for model in (Plan, PlanLimit, ServiceLimit, ScopeCost):
+        for model in (Plan, PlanLimit, ServiceLimit, ScopeCost, ModeSwitch):
             signal.connect(_plans, sender=model, dispatch_uid=f"ratelimits.{model.__name__}")
         signal.connect(_tenant, sender=Tenant, dispatch_uid="ratelimits.Tenant")
         signal.connect(_tenant_limit, sender=TenantLimit, dispatch_uid="ratelimits.TenantLimit")
+    # After the edit, so that who hears of it finds it in force.
+    post_save.connect(_switched, sender=ModeSwitch, dispatch_uid="ratelimits.switched")
     plans_edited.connect(_plans, dispatch_uid="ratelimits.plans_edited")
     tenants_edited.connect(_tenants, dispatch_uid="ratelimits.tenants_edited")
     post_migrate.connect(_everything, dispatch_uid="ratelimits.post_migrate")

@@ -14,19 +14,21 @@ from .conf import conf
 from .exceptions import PlanUnknown
 from .limits import Limit
 from .logs import once
+from .modes import Switch
 from .rates import Rate
 from .validation import limit_errors
 
 
 @dataclass(frozen=True)
 class Plans:
-    """All plans, the service's own limits, and the costs set for scopes, as of one moment."""
+    """All plans, the service's limits, the costs of scopes and the mode, as of one moment."""
 
     limits: Mapping[str, tuple[Limit, ...]]
     default: str | None
     anonymous: str | None
     service: tuple[Limit, ...]
     costs: Mapping[str, int] = field(default_factory=dict)
+    switch: Switch | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,14 @@ def load_plans() -> Plans:
         anonymous = plan.slug if plan.is_anonymous else anonymous
     service = model("ServiceLimit").objects.using(alias).order_by("pk")
     costs = model("ScopeCost").objects.using(alias).order_by("pk")
-    return Plans(limits, default, anonymous, tuple(_limits(service)), _costs(costs))
+    service_limits = tuple(_limits(service))
+    return Plans(limits, default, anonymous, service_limits, _costs(costs), load_switch())
+
+
+def load_switch() -> Switch | None:
+    """The mode that an operator switched to last, if that has not ended."""
+    row = model("ModeSwitch").objects.using(write_alias()).order_by("-pk").first()
+    return None if row is None else row.switch
 
 
 def load_tenant(key: str) -> Own:

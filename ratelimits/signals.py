@@ -53,3 +53,7 @@ plans_edited = Signal()
 # Tenants or their own limits were changed in bulk. kwargs: using, keys (a list of tenant keys,
 # old and new ones; None if any tenant may be meant).
 tenants_edited = Signal()
+
+# An operator switched the mode of all limits. kwargs: mode ("settings" ends what was in force),
+# until (a datetime), by, reason. Sent once, by the process in which that was done.
+mode_switched = Told()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ratelimits import edits
+from ratelimits.hearing import hearing
 from ratelimits.logs import once
 from ratelimits.stores import forget_stores, get_store
 from ratelimits.stores.guarded import GuardedStore
@@ -34,6 +35,7 @@ def forget_everything() -> None:
     once.forget()
     lately.forget()
     storms._until.clear()
+    hearing.forget()
     forget_stores()
 
 

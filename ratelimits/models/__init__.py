@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .choices import Algorithm, Mode, Per, StoreFailure
+from .choices import Algorithm, Mode, Per, StoreFailure, SwitchTo
+from .modes import ModeSwitch
 from .plans import Plan, PlanLimit
 from .scopes import ScopeCost
 from .services import ServiceLimit
@@ -12,6 +13,7 @@ from .tenants import Tenant, TenantLimit
 __all__ = [
     "Algorithm",
     "Mode",
+    "ModeSwitch",
     "Per",
     "Plan",
     "PlanLimit",
@@ -19,6 +21,7 @@ __all__ = [
     "ServiceLimit",
     "StoreFailure",
     "StoreRow",
+    "SwitchTo",
     "Tenant",
     "TenantLimit",
 ]

@@ -21,6 +21,15 @@ class Mode(models.TextChoices):
     OFF = "off", _("off")
 
 
+class SwitchTo(models.TextChoices):
+    """What an operator can switch all limits to."""
+
+    ENFORCE = "enforce", _("enforce")
+    SHADOW = "shadow", _("shadow: count and report, refuse nothing")
+    OFF = "off", _("off: count nothing")
+    SETTINGS = "settings", _("as in the settings again")
+
+
 class StoreFailure(models.TextChoices):
     """What a limit does while the store is away."""
 

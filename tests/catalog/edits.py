@@ -7,9 +7,20 @@ from typing import Any
 
 from django.core.management import call_command
 from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory
 
 from ratelimits import limiter
-from ratelimits.models import Plan, PlanLimit, ScopeCost, ServiceLimit, Tenant, TenantLimit
+from ratelimits.decorators import ratelimit
+from ratelimits.models import (
+    ModeSwitch,
+    Plan,
+    PlanLimit,
+    ScopeCost,
+    ServiceLimit,
+    Tenant,
+    TenantLimit,
+)
 from tests.fresh import forget_everything
 
 
@@ -22,6 +33,25 @@ def quotas(key: str, cost: int = 0) -> dict[str, int]:
 def cost_of_search(key: str) -> int:
     """What a take met that the code says costs 2."""
     return limiter.peek(key, scope="search", cost=2).cost
+
+
+def allowed(key: str, cost: int) -> bool:
+    return limiter.take(key, cost=cost).allowed
+
+
+@ratelimit("0/h", by="ip", name="closed")
+def closed(request: HttpRequest) -> HttpResponse:
+    return HttpResponse()
+
+
+def allowed_in_code() -> bool:
+    """Whether a request passes a limit in code that refuses everyone."""
+    response: HttpResponse = closed(RequestFactory().get("/"))
+    return response.status_code == 200
+
+
+def switch(mode: str, seconds: int) -> None:
+    ModeSwitch.objects.switch(mode, seconds)
 
 
 def save_a_limit() -> None:
@@ -160,8 +190,11 @@ COSTS: dict[Callable[[], None], int] = {
 ALL: dict[str, Callable[..., Any]] = {
     "forget": forget_everything,
     "quotas": quotas,
+    "allowed": allowed,
+    "allowed_in_code": allowed_in_code,
     "close_to_addresses": close_to_addresses,
     "cost_of_search": cost_of_search,
     **{edit.__name__: edit for edit in COSTS},
+    "switch": switch,
     **{edit.__name__: edit for edit in EDITS},
 }

@@ -77,6 +77,7 @@ def test_twenty_thousand_warm_tenants(
         "ratelimits_planlimit",
         "ratelimits_servicelimit",
         "ratelimits_scopecost",
+        "ratelimits_modeswitch",
     ]
 
 

@@ -1,0 +1,77 @@
+"""Hearing that the mode was switched back, while nothing is counted and so nothing travels."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from threading import Lock
+
+from .catalog import Caller, plans_key
+from .conf import conf
+from .edits import shared
+from .exceptions import CatalogUnavailable, RateLimitError
+from .stores import get_store
+from .stores.background import in_background
+from .stores.guarded import GuardedStore
+from .stores.memory import MemoryStore
+
+# Seconds between looks, while requests come.
+EVERY = 1.0
+# Seconds until a store that did not answer is asked again.
+PATIENCE = 10.0
+
+
+class Hearing:
+    """One look at a time, by a thread of its own. Requests only see if it is time for one."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+        self._looking = Lock()
+
+    def start_if_due(self) -> None:
+        """Called by requests in the mode "off"."""
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + EVERY
+            if _is_of_use():
+                in_background("mode", self.look)
+
+    def look(self) -> None:
+        """What the store says; and, unless MODE says that all this is not in use, the database.
+
+        That a store is away is nobody's affair meanwhile, so that no breaker opens.
+        """
+        if not self._looking.acquire(blocking=False):
+            return
+        try:
+            self._ask_store()
+            if conf.MODE != "off":
+                with suppress(CatalogUnavailable):
+                    shared.plans()
+        finally:
+            self._looking.release()
+
+    def _ask_store(self) -> None:
+        store = get_store()
+        if not isinstance(store, GuardedStore) or store.breaker.is_open:
+            return
+        try:
+            (version,) = store.store.versions([plans_key()])
+        except RateLimitError:
+            self._due = time.monotonic() + PATIENCE
+            return
+        if version:
+            shared.learn(Caller(None), (version,))
+
+    def forget(self) -> None:
+        """The next request in the mode "off" looks again."""
+        self._due = 0.0
+
+
+hearing = Hearing()
+
+
+def _is_of_use() -> bool:
+    """A process's memory says nothing of other processes, and MODE "off" asks no database."""
+    store = get_store()
+    is_alone = not isinstance(store, GuardedStore) or isinstance(store.store, MemoryStore)
+    return not is_alone or conf.MODE != "off"
