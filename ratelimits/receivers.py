@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from django.core.signals import setting_changed
 from django.db import transaction
-from django.db.models.signals import post_delete, post_migrate, post_save
+from django.db.models.signals import post_delete, post_migrate, post_save, pre_save
 
 from .edits import Edit, note, shared, tenants
+from .exceptions import CatalogUnavailable
 from .logs import logger
 from .models import ModeSwitch, Plan, PlanLimit, ScopeCost, ServiceLimit, Tenant, TenantLimit
+from .overrides import replaced_by
 from .signals import mode_switched, plans_edited, tenants_edited
 
 
@@ -46,6 +49,14 @@ def _tenant_limit(*, instance: TenantLimit, using: str, origin: Any = None, **kw
         note(tenants(instance.edited_keys()), using)
 
 
+def _note_replaced(*, instance: TenantLimit, raw: bool = False, **kwargs: Any) -> None:
+    """Before it is saved: what a tenant's limit replaces now. A fixture says that itself."""
+    if not raw:
+        # Whatever is wrong with the plans is for requests to tell.
+        with suppress(CatalogUnavailable, Tenant.DoesNotExist):
+            instance.replaces = replaced_by(instance.tenant.key, instance.name)
+
+
 def _tenants(*, using: str, keys: list[str] | None, **kwargs: Any) -> None:
     note(tenants(keys), using)
 
@@ -70,6 +81,7 @@ def connect() -> None:
         signal.connect(_tenant_limit, sender=TenantLimit, dispatch_uid="ratelimits.TenantLimit")
     # After the edit, so that who hears of it finds it in force.
     post_save.connect(_switched, sender=ModeSwitch, dispatch_uid="ratelimits.switched")
+    pre_save.connect(_note_replaced, sender=TenantLimit, dispatch_uid="ratelimits.replaced")
     plans_edited.connect(_plans, dispatch_uid="ratelimits.plans_edited")
     tenants_edited.connect(_tenants, dispatch_uid="ratelimits.tenants_edited")
     post_migrate.connect(_everything, dispatch_uid="ratelimits.post_migrate")

@@ -76,9 +76,11 @@ def load_tenant(key: str) -> Own:
     if tenant is None:
         return Own(plan)
     own = [
-        (limit, row.expires_at)
+        (limit, each.expires_at)
         for row in sorted(tenant.limits.all(), key=lambda row: row.pk)
-        if (limit := limit_of(row)) is not None
+        # What it is afterwards comes first, so that the other counts until then.
+        for each in (row.afterwards(), row)
+        if each is not None and (limit := limit_of(each)) is not None
     ]
     return Own(plan or (tenant.plan and tenant.plan.slug), tuple(own))
 

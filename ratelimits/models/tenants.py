@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from copy import copy
 from typing import Any
 
 from django.db import models
 from django.db.models.signals import pre_save
 from django.dispatch import receiver
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+
+from ratelimits.fields import read_rate
 
 from .base import SoldLimitModel
 from .managers import TenantLimitsQuerySet, TenantsQuerySet
@@ -50,6 +54,7 @@ class Tenant(models.Model):
         verbose_name = _("tenant")
         verbose_name_plural = _("tenants")
         ordering = ["key"]
+        permissions = [("reset_tenant", "Can reset what a tenant has used")]
         base_manager_name = "objects"
 
     def __str__(self) -> str:
@@ -72,7 +77,12 @@ class TenantLimitManager(_TenantLimitRows["TenantLimit"]):
 
 
 class TenantLimit(SoldLimitModel):
-    """A tenant's own limit: it replaces the plan's limit of the same name, or adds one."""
+    """A tenant's own limit: it replaces the plan's limit of the same name, or adds one.
+
+    One that was raised for a while knows what it was before, by the fields ending in `_after`,
+    and is that again from `expires_at` on. `replaces` tells in words which limit of the plan it
+    replaced when it was last saved, so that one whose plan lost that can be told from an added one.
+    """
 
     tenant = models.ForeignKey(
         Tenant, on_delete=models.CASCADE, related_name="limits", verbose_name=_("tenant")
@@ -84,6 +94,10 @@ class TenantLimit(SoldLimitModel):
         help_text=_("From then on it is as if it were not there. Empty: never."),
     )
     reason = models.CharField(_("reason"), max_length=200, blank=True, default="")
+    rate_after = models.CharField(max_length=50, blank=True, default="", editable=False)
+    burst_after = models.PositiveBigIntegerField(null=True, editable=False)
+    reason_after = models.CharField(max_length=200, blank=True, default="", editable=False)
+    replaces = models.CharField(max_length=300, blank=True, default="", editable=False)
 
     objects = TenantLimitManager()
 
@@ -104,6 +118,21 @@ class TenantLimit(SoldLimitModel):
 
     def natural_key(self) -> tuple[str, str]:
         return (*self.tenant.natural_key(), self.name)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.expires_at is not None and self.expires_at <= timezone.now()
+
+    def afterwards(self) -> TenantLimit | None:
+        """The limit that it is when it has ended; None if it is as if it were not there."""
+        if self.expires_at is None or not self.rate_after:
+            return None
+        limit = copy(self)
+        limit.rate, limit.burst = read_rate(self.rate_after), self.burst_after
+        limit.reason, limit.expires_at = self.reason_after, None
+        limit.rate_after, limit.burst_after, limit.reason_after = "", None, ""
+        return limit
 
     def edited_keys(self) -> list[str]:
         """The keys whose limits the last save or delete changed: two after a move."""
