@@ -24,13 +24,15 @@ from .stores.base import Answer, Group, Store
 class Origin(NamedTuple):
     """Where a limit comes from: "plan", "default", "anonymous", "own" or "service".
 
-    `plan` is the slug of the plan in force. An own limit may end, and replace the plan's.
+    `plan` is the slug of the plan in force. An own limit may replace the plan's, and may end:
+    `then` is what is in force from that time on, if anything.
     """
 
     kind: str
     plan: str | None = None
-    expires: datetime | None = None
     replaces: Limit | None = None
+    expires: datetime | None = None
+    then: Limit | None = None
 
 
 @dataclass(frozen=True)
@@ -78,15 +80,16 @@ class Standing:
     """All limits of a caller, in all scopes: its own or its plan's, then those of the service.
 
     `plan` is the slug of its plan, `plan_is` "plan" if it was given that, else "default" or
-    "anonymous". `counted` is false if nothing is counted at all (MODE "off"), `known` if the
-    store could not be asked. Limits for each address have a level only for a caller without a
-    tenant.
+    "anonymous". `mode` is that of all limits; `counted` is false if nothing is counted at all,
+    `known` if the store could not be asked. Limits for each address have a level only for a
+    caller without a tenant.
     """
 
     caller: Caller
     plan: str | None
     plan_is: str
     limits: tuple[InForce, ...]
+    mode: str
     counted: bool
     known: bool
 
@@ -108,8 +111,8 @@ def standing_of(who: str | Caller) -> Standing:
     sold = _sold(plans, own)
     subject = own_subject(caller)
     limits = tuple(answered.of(*found, subject) for found in _origins(plans, own, sold))
-    counted = store is not None
-    return Standing(caller, sold.plan, sold.kind, limits, counted, answered.answer is not None)
+    counted, known = store is not None, answered.answer is not None
+    return Standing(caller, sold.plan, sold.kind, limits, kept.mode, counted, known)
 
 
 def _sold(plans: rows.Plans, own: rows.Own | None) -> Origin:
@@ -124,13 +127,16 @@ def _origins(
 ) -> Iterator[tuple[Limit, Origin]]:
     """All limits of a caller, each with where it comes from."""
     ends = {id(limit): expires for limit, expires in own.limits} if own else {}
+    lasting = {limit.name: limit for limit, expires in own.limits if not expires} if own else {}
     of_plan = {limit.name: limit for limit in plans.limits.get(sold.plan or "", ())}
     limits, _ = merged(plans, own)
     for limit in limits:
-        if id(limit) in ends:
-            yield limit, Origin("own", sold.plan, ends[id(limit)], of_plan.get(limit.name))
-        else:
+        if id(limit) not in ends:
             yield limit, sold
+            continue
+        expires, replaced = ends[id(limit)], of_plan.get(limit.name)
+        then = lasting.get(limit.name, replaced) if expires else None
+        yield limit, Origin("own", sold.plan, replaced, expires, then)
     for limit in plans.service:
         yield limit, Origin("service")
 

@@ -16,6 +16,7 @@ from ratelimits.models import Plan, PlanLimit, Tenant, TenantLimit
 
 from .base import LimitForm, StackedInline, TrapsAdmin, described
 from .labels import tenant_label
+from .tenant_pages import TenantPagesAdmin
 from .traps import traps
 
 
@@ -45,9 +46,10 @@ class OwnLimitsFilter(admin.SimpleListFilter):
 
 
 @admin.register(Tenant)
-class TenantAdmin(TrapsAdmin[Tenant]):
+class TenantAdmin(TenantPagesAdmin, TrapsAdmin[Tenant]):
     """Tenants, the plan of each, and what was agreed with them beyond it."""
 
+    actions = ["reset_selected"]
     autocomplete_fields = ["plan"]
     fields = ["key", "name", "plan", "notes"]
     inlines = [TenantLimitInline]
@@ -55,6 +57,9 @@ class TenantAdmin(TrapsAdmin[Tenant]):
     list_filter = ["plan", OwnLimitsFilter]
     list_select_related = ["plan"]
     search_fields = ["key", "name"]
+
+    class Media:
+        css = {"all": ["ratelimits/tenant.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Tenant]:
         return super().get_queryset(request).prefetch_related("limits")

@@ -1,0 +1,222 @@
+"""Where a caller stands, in the words of the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from ratelimits.catalog import Caller
+from ratelimits.exceptions import CatalogUnavailable
+from ratelimits.limits import Limit
+from ratelimits.models import Plan, TenantLimit
+from ratelimits.overrides import named
+from ratelimits.standing import InForce, Level, Origin, Standing, standing_of
+
+from .words import count, lasting, moment
+
+# Below so much of the whole, in percent, a meter warns.
+LOW = 20
+
+
+@dataclass(frozen=True)
+class Meter:
+    """A level as a `<meter>` shows it."""
+
+    left: int
+    capacity: int
+    low: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One limit in force."""
+
+    name: str
+    rate: str
+    scope: str
+    mode: str
+    source: SafeString | str
+    notes: tuple[str, ...]
+    meter: Meter | None
+    level: str
+    full: str
+    refuses: bool
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What a page shows of a caller's standing."""
+
+    standing: Standing | None
+    verdict: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def refuses(self) -> bool:
+        return any(row.refuses for row in self.rows)
+
+
+def panel_of(who: str | Caller, own: Iterable[TenantLimit] = ()) -> Panel:
+    """The panel of a caller. `own` are its rows, which know the reasons."""
+    try:
+        standing = standing_of(who)
+    except CatalogUnavailable:
+        return Panel(None, (_("The limits are unavailable: the database can't be read."),), ())
+    rows_by_name = {row.name: row for row in own}
+    plan = _plan_link(standing)
+    rows = (_row(found, plan, rows_by_name) for found in standing.limits)
+    return Panel(standing, tuple(_verdict(standing)), tuple(rows))
+
+
+def _verdict(standing: Standing) -> Iterable[str]:
+    """The answer to "is it refused, and why"."""
+    if not standing.counted:
+        yield _("Nothing is limited now: counting is switched off for the whole service.")
+    elif not standing.known:
+        yield _(
+            "How full the limits are is unavailable: the store that holds the counts can't be "
+            "reached."
+        )
+    elif not standing.limits:
+        yield _("No limit applies.")
+    elif standing.mode == "shadow":
+        yield _("Nothing is refused now: all limits of the service are in shadow, and only count.")
+    elif not standing.refusing:
+        yield _("Nothing is refused now.")
+    for found in standing.refusing:
+        yield _refusal(found)
+
+
+def _refusal(found: InForce) -> str:
+    limit = found.limit
+    told = {"name": limit.name, "rate": limit.rate.describe(), "scope": limit.scope}
+    if found.wait is None:
+        text = _("Refused for good by “%(name)s” (%(rate)s).")
+    elif limit.scope:
+        text = _(
+            "Refused now, for requests of “%(scope)s”, by “%(name)s” (%(rate)s): used up, the "
+            "next one passes in %(wait)s."
+        )
+    else:
+        text = _(
+            "Refused now by “%(name)s” (%(rate)s): used up, the next request passes in %(wait)s."
+        )
+    return text % {**told, "wait": lasting(found.wait) if found.wait else ""}
+
+
+def _row(found: InForce, plan: SafeString | str, own: Mapping[str, TenantLimit]) -> Row:
+    limit, origin = found.limit, found.origin
+    row = own.get(limit.name) if origin.kind == "own" else None
+    return Row(
+        name=limit.name,
+        rate=described(limit),
+        scope=limit.scope,
+        mode=_mode(limit),
+        source=_source(limit, origin, plan),
+        notes=tuple(_notes(origin, row)),
+        meter=_meter(found.level) if found.level else None,
+        level=_level(found),
+        full=_full(found.level),
+        refuses=found.refuses,
+    )
+
+
+def described(limit: Limit) -> str:
+    """In words: `100 requests per minute, burst 20`."""
+    if limit.burst is None:
+        return limit.rate.describe()
+    told = {"rate": limit.rate.describe(), "burst": limit.burst}
+    return _("%(rate)s, burst %(burst)s") % told
+
+
+def _mode(limit: Limit) -> str:
+    if limit.mode == "shadow":
+        return _("in shadow: never refuses")
+    return _("switched off") if limit.mode == "off" else ""
+
+
+def _source(limit: Limit, origin: Origin, plan: SafeString | str) -> SafeString | str:
+    if origin.kind == "service":
+        if limit.per == "address":
+            return _("the service, for each address")
+        return _("the service, for everyone together")
+    if origin.kind == "own":
+        return _("its own")
+    if origin.kind == "plan":
+        return format_html(_("plan {}"), plan)
+    if origin.kind == "anonymous":
+        return format_html(_("{}, the plan of anonymous callers"), plan)
+    return format_html(_("{}, the default plan"), plan)
+
+
+def _notes(origin: Origin, row: TenantLimit | None) -> Iterable[str]:
+    if origin.kind != "own":
+        return
+    if origin.replaces is not None:
+        yield replaces(named(origin.plan or "", origin.replaces))
+    elif row is not None and row.replaces:
+        yield gone(row)
+    else:
+        yield _("adds a limit")
+    if origin.expires is not None:
+        told = {"time": lasting(origin.expires - timezone.now()), "at": moment(origin.expires)}
+        yield _("expires in %(time)s (%(at)s)") % told
+        if origin.then is not None:
+            yield _("then %(limit)s again") % {"limit": described(origin.then)}
+    if row is not None and row.reason:
+        yield _("reason: %(reason)s") % {"reason": row.reason}
+
+
+def replaces(limit: str) -> str:
+    return _("replaces %(limit)s") % {"limit": limit}
+
+
+def gone(row: TenantLimit) -> str:
+    return _("adds a limit: %(limit)s, which it replaced, is gone") % {"limit": row.replaces}
+
+
+def _meter(level: Level) -> Meter | None:
+    if level.capacity == 0:
+        return None
+    told = {"left": count(level.left), "capacity": count(level.capacity)}
+    text = _("%(left)s of %(capacity)s left") % told
+    return Meter(level.left, level.capacity, level.capacity * LOW // 100, text)
+
+
+def _level(found: InForce) -> str:
+    """What is said where there is no meter."""
+    limit = found.limit
+    if limit.rate.is_unlimited:
+        return _("unlimited")
+    if limit.mode == "off":
+        return _("not counted")
+    if found.level is not None:
+        return _("refuses every request") if found.level.capacity == 0 else ""
+    if limit.per == "address" and found.origin.kind == "service":
+        return _("counted for each address, not for a tenant")
+    return _("unavailable")
+
+
+def _full(level: Level | None) -> str:
+    if level is None or level.capacity == 0 or level.full is None:
+        return ""
+    if not level.full:
+        return _("full")
+    return _("full again in %(time)s") % {"time": lasting(level.full)}
+
+
+def _plan_link(standing: Standing) -> SafeString | str:
+    """The plan's name, which leads to its page."""
+    plan: Any = Plan.objects.filter(slug=standing.plan or "").first()
+    if plan is None:
+        return standing.plan or _("none")
+    url = reverse("admin:ratelimits_plan_change", args=[plan.pk])
+    return format_html('<a href="{}">{}</a>', url, plan)
