@@ -86,9 +86,14 @@ def _current_version() -> str:
         return ""
 
 
-def told_switch() -> Switch | None:
-    """The mode that other processes hear of through the store."""
-    return Switch.read(Version.read(_current_version()).switch)
+def is_told(switch: Switch | None) -> bool:
+    """Whether other processes hear through the store that this is the mode that was switched to."""
+    store = get_store()
+    try:
+        version = store.versions([plans_key()])[0] if store else ""
+    except RateLimitError:
+        return False
+    return Switch.read(Version.read(version).switch) == switch
 
 
 def _set_versions(versions: dict[str, str]) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from .modes import ModeSwitchAdmin
 from .plans import PlanAdmin
 from .scopes import ScopeCostAdmin
 from .services import ServiceLimitAdmin
 from .tenants import TenantAdmin
 
-__all__ = ["PlanAdmin", "ScopeCostAdmin", "ServiceLimitAdmin", "TenantAdmin"]
+__all__ = ["ModeSwitchAdmin", "PlanAdmin", "ScopeCostAdmin", "ServiceLimitAdmin", "TenantAdmin"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
 from django.core.checks import CheckMessage
 from django.db import connections
@@ -12,8 +13,9 @@ from django.db.migrations.executor import MigrationExecutor
 
 from ratelimits import rows
 from ratelimits.checks.plans import ROWS, check_plans
+from ratelimits.modes import mode_with
 
-from .findings import Finding, number_of
+from .findings import Finding, Level, number_of
 from .waiting import within_patience
 
 # Rows are looked at for so many seconds, and so many bad ones are named.
@@ -93,6 +95,7 @@ def _findings(alias: str, read: Read) -> Iterator[Finding]:
     text = f'plans read from the database "{alias}" in {read.ms:.1f} ms'
     yield Finding("catalog", "ok", text, value=value)
     yield _plans(read)
+    yield _mode(read)
     yield Finding(
         "catalog.tenants", "ok", number_of(read.tenants, "tenant"), value={"tenants": read.tenants}
     )
@@ -117,6 +120,19 @@ def _plans(read: Read) -> Finding:
         f"for anonymous callers {plans.anonymous or plans.default or 'none'}"
     )
     return Finding("catalog.plans", "ok", text, value=value)
+
+
+def _mode(read: Read) -> Finding:
+    """What an operator switched to for a while, above the setting."""
+    switch, mode = read.plans.switch, mode_with(read.plans.switch)
+    if switch is None:
+        text = f'"{mode}", as in the settings'
+        return Finding("catalog.mode", "ok", text, value={"mode": mode, "until": None})
+    until = datetime.fromtimestamp(switch.until, timezone.utc).isoformat()
+    level: Level = "ok" if mode == "enforce" else "warning"
+    advice = "" if level == "ok" else "To end it before: manage.py ratelimits_mode enforce"
+    value = {"mode": mode, "until": until}
+    return Finding("catalog.mode", level, f'switched to "{mode}" until {until}', advice, value)
 
 
 def _rows(read: Read) -> Finding:

@@ -12,7 +12,7 @@ import pytest
 
 from ratelimits.doctor import report
 from ratelimits.doctor.findings import Finding, bytes_text, number_of, time_text
-from ratelimits.models import Plan, PlanLimit, Tenant
+from ratelimits.models import ModeSwitch, Plan, PlanLimit, Tenant
 from tests.processes import ROOT
 
 from .looking import look, printed, read
@@ -153,3 +153,11 @@ def test_a_process_of_its_own(tmp_path: Path) -> None:
 )
 def test_words(text: str, right: str) -> None:
     assert text == right
+
+
+@pytest.mark.parametrize(("mode", "level"), [("shadow", "warning"), ("enforce", "ok")])
+def test_a_switched_mode(mode: str, level: str) -> None:
+    ModeSwitch.objects.switch(mode, 60)
+    found = look()["catalog.mode"]
+    assert (found.level, found.value["mode"]) == (level, mode)
+    assert found.value["until"]

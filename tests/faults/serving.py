@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
@@ -39,12 +39,13 @@ class Answer(NamedTuple):
         return int(self.headers["X-Demo-Worker"])
 
 
-def ask(port: int, tenant: str, path: str = "/api/version") -> Answer:
+def ask(port: int, tenant: str, path: str = "/api/version", address: str = "") -> Answer:
     """One request over a connection of its own, so that any worker may answer."""
     asked = time.time()
     connection = HTTPConnection(HOST, port, timeout=PATIENCE)
+    sent = {"X-API-Key": KEYS[tenant], **({"X-Forwarded-For": address} if address else {})}
     try:
-        connection.request("GET", path, headers={"X-API-Key": KEYS[tenant]})
+        connection.request("GET", path, headers=sent)
         response = connection.getresponse()
         body = response.read().decode()
     finally:
@@ -99,8 +100,8 @@ class Gunicorn:
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(pid) for pid in path.read_text().split()]
 
-    def ask(self, tenant: str, path: str = "/api/version") -> Answer:
-        return ask(self.port, tenant, path)
+    def ask(self, tenant: str, path: str = "/api/version", address: str = "") -> Answer:
+        return ask(self.port, tenant, path, address)
 
     def ask_at_once(self, tenant: str, times: int, at_once: int = 16) -> list[Answer]:
         with ThreadPoolExecutor(at_once) as pool:
@@ -154,7 +155,9 @@ def gunicorn(
 
 
 @contextmanager
-def busy(server: Gunicorn, tenant: str, callers: int = 4) -> Iterator[list[Answer]]:
+def busy(
+    server: Gunicorn, tenant: str, callers: int = 4, addresses: Sequence[str] = ("",)
+) -> Iterator[list[Answer]]:
     """Callers who ask without a pause, and all that they were answered so far."""
     answers: list[Answer] = []
     failures: list[BaseException] = []
@@ -163,7 +166,8 @@ def busy(server: Gunicorn, tenant: str, callers: int = 4) -> Iterator[list[Answe
     def call() -> None:
         try:
             while not stop.is_set():
-                answers.append(server.ask(tenant))
+                for address in addresses:
+                    answers.append(server.ask(tenant, address=address))
         except BaseException as error:
             failures.append(error)
 
