@@ -235,7 +235,8 @@ class Catalog:
         slots, until = _slots(plans.value, own.value, caller, scope)
         has_own = own.value is not None and bool(own.value.limits)
         cost = plans.value.costs.get(scope)
-        group = Group(moded(slots, mode), self._versions(plans, own, caller), has_own, cost)
+        versions = self._versions(plans, own, caller)
+        group = Group(moded(slots, mode), versions, has_own, cost, scope or "")
         own.groups[key] = Prepared(group, plans.value, plans.version, until)
         return group
 

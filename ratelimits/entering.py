@@ -75,7 +75,8 @@ def _together(parts: Sequence[Asked], said: Sequence[int]) -> Asked:
 def _joined(groups: tuple[Group, ...]) -> Group:
     versions = {key: version for group in groups for key, version in group.versions}
     slots = {name_of(slot): slot for group in groups for slot in group.slots}
-    return Group(tuple(slots.values()), tuple(versions.items()))
+    scope = next((group.scope for group in groups if group.scope), "")
+    return Group(tuple(slots.values()), tuple(versions.items()), scope=scope)
 
 
 def _may_wait(rule: Rule) -> bool:
@@ -149,7 +150,7 @@ def _in_code(rule: Rule, request: Any) -> Slot | None:
 # The same one again, since stores keep with a group what they made of it and know of it.
 @lru_cache(maxsize=4096)
 def _group(slot: Slot, mode: str, versions: tuple[tuple[str, str], ...]) -> Group:
-    return Group(moded((slot,), mode), versions)
+    return Group(moded((slot,), mode), versions, scope=slot.limit.scope)
 
 
 def _subject(rule: Rule, request: Any) -> tuple[str, str] | None:

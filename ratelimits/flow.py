@@ -18,7 +18,7 @@ from .edits import catalog, is_anyone_editing, shared
 from .effects import Effect, Flow
 from .exceptions import CatalogUnavailable
 from .hearing import hearing
-from .limits import Decision
+from .limits import Decision, Occasion
 from .logs import logger
 from .requests import Counted as Ledger
 from .requests import Entry, counted, plain
@@ -167,12 +167,26 @@ def count(
             elif ledger.waiting is not None:
                 first = yield from settle(who)
                 taken = taken if first.allowed else Taken(first, again=True)
+    if not taken.decision.allowed:
+        taken = _noted(who, taken)
     if ledger is not None and operation is not Operation.PEEK:
         # Also if nothing applies today: views rely on it.
         plain(who).ratelimit = ledger.everything(taken.decision)  # type: ignore[attr-defined]
     if operation is Operation.TAKE and is_heard():
         yield from tell(who, taken)
     return taken.decision
+
+
+def _noted(who: Who, taken: Taken) -> Taken:
+    """A refusal, with what its receipt tells."""
+    decision = taken.decision
+    if decision.occasion is not None:
+        return taken
+    request = None if isinstance(who, str) else plain(who)
+    address = "" if request is None else address_of(request)
+    path = getattr(request, "path", "")
+    occasion = Occasion(taken.tenant, address, taken.group.scope, path, taken.local)
+    return taken._replace(decision=replace(decision, occasion=occasion))
 
 
 def _nothing_taken(store: Store, ledger: Ledger, request: Any, taken: Taken) -> Flow[Taken]:

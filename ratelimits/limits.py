@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from typing import NamedTuple
@@ -113,19 +113,33 @@ class Outcome(NamedTuple):
         return not self.allowed and not self.limit.is_shadow
 
 
+class Occasion(NamedTuple):
+    """What a refused take was about. `local`: the process itself decided.
+
+    `tenant` is None for a caller without one, `address` empty if there was no request.
+    """
+
+    tenant: str | None = None
+    address: str = ""
+    scope: str = ""
+    path: str = ""
+    local: bool = False
+
+
 @dataclass(frozen=True)
 class Decision:
     """The answer to one take.
 
     `unavailable` is true if the store could not be asked and the take was refused for that.
     `spread`, from 0 to 1, is how far this caller's Retry-After of a 503 lies behind the
-    moment that all callers wait for.
+    moment that all callers wait for. `occasion` is what the receipt of a refusal tells.
     """
 
     outcomes: tuple[Outcome, ...] = ()
     cost: int = 1
     unavailable: bool = False
     spread: float = 0.0
+    occasion: Occasion | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def violated(self) -> tuple[Outcome, ...]:

@@ -131,7 +131,8 @@ class Counted:
 
     def _all(self, last: Decision) -> Decision:
         self._open()
-        return Decision(tuple(self._outcomes.values()), last.cost, last.unavailable, last.spread)
+        outcomes = tuple(self._outcomes.values())
+        return Decision(outcomes, last.cost, last.unavailable, last.spread, last.occasion)
 
 
 def name_of(slot: Slot) -> tuple[str, str]:

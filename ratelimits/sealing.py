@@ -46,20 +46,29 @@ def unseal(sealed: bytes, purpose: str) -> bytes:
 
 
 def _proof(text: bytes, purpose: str) -> bytes:
-    key = _key("proof")
-    return blake2b(text, key=key, person=purpose.encode(), digest_size=PROOF).digest()
+    return _digest(_begun("proof", purpose, PROOF), text)
 
 
 def _mixed(text: bytes, proof: bytes, purpose: str) -> bytes:
     """The text XOR the key stream that belongs to a proof; twice is the text again."""
-    key, person = _key("stream"), purpose.encode()
-    blocks = range(-(-len(text) // BLOCK))
-    stream = b"".join(
-        blake2b(proof + block.to_bytes(8, "big"), key=key, person=person).digest()
-        for block in blocks
-    )
-    mixed = int.from_bytes(text, "big") ^ int.from_bytes(stream[: len(text)], "big")
-    return mixed.to_bytes(len(text), "big")
+    begun = _begun("stream", purpose, BLOCK)
+    size = len(text)
+    blocks = range(-(-size // BLOCK))
+    stream = b"".join([_digest(begun, proof + block.to_bytes(8, "big")) for block in blocks])
+    mixed = int.from_bytes(text, "big") ^ int.from_bytes(stream[:size], "big")
+    return mixed.to_bytes(size, "big")
+
+
+def _digest(begun: blake2b, text: bytes) -> bytes:
+    made = begun.copy()
+    made.update(text)
+    return made.digest()
+
+
+# A copy of one that has its key already takes a third of the time.
+@cache
+def _begun(use: str, purpose: str, size: int) -> blake2b:
+    return blake2b(key=_key(use), person=purpose.encode(), digest_size=size)
 
 
 @cache
@@ -72,6 +81,7 @@ def _key(use: str) -> bytes:
 def _forget(*, setting: str, **kwargs: object) -> None:
     if setting in ("RATELIMITS", "SECRET_KEY"):
         _key.cache_clear()
+        _begun.cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="ratelimits.sealing")

@@ -31,7 +31,9 @@ def test_problem_of_an_exceeded_quota() -> None:
         "cost": 1,
         "retryable": True,
     }
-    assert UUID(instance.removeprefix("urn:uuid:")).urn == instance
+    uuid, _, receipt = instance.partition("?=")
+    assert UUID(uuid.removeprefix("urn:uuid:")).urn == uuid
+    assert receipt
 
 
 def test_numbers_are_those_of_the_limit_that_decides() -> None:

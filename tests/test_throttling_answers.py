@@ -160,7 +160,7 @@ def test_whole_problem(client: Client) -> None:
     request_to(client, Limited)
     response = request_to(client, Limited)
     body = problem(response)
-    assert re.fullmatch("urn:uuid:[0-9a-f-]{36}", body.pop("instance"))
+    assert re.fullmatch(r"urn:uuid:[0-9a-f-]{36}\?=[\w-]+", body.pop("instance"))
     assert body == {
         "type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
         "title": "Quota Exceeded",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import uuid4
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from ratelimits.conf import conf
 from ratelimits.limits import Decision, Outcome
+from ratelimits.receipts import receipt_of
 
 from .fields import integer
 from .headers import policies_of, shown_reset
@@ -30,7 +30,7 @@ def problem_of(decision: Decision) -> dict[str, Any]:
     """
     deciding = decision.deciding
     problem: dict[str, Any] = {**_kind(decision.status), "detail": _detail(decision)}
-    problem["instance"] = uuid4().urn
+    problem["instance"] = receipt_of(decision)
     problem["violated-policies"] = violated_names(decision)
     if deciding is not None and deciding.limit.per != "everyone":
         problem["limit"] = deciding.limit.quota

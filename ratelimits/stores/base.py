@@ -33,13 +33,14 @@ class Group:
 
     `versions` are the keys and the caller's values of what the limits were read from; a
     value of "" is one that nobody has set yet. `own` tells that the tenant has limits of its own;
-    `cost` is what an operator set for requests of this scope, None for what the code says.
+    `cost` is what an operator set for requests of this `scope`, None for what the code says.
     """
 
     slots: tuple[Slot, ...]
     versions: tuple[tuple[str, str], ...] = ()
     own: bool = False
     cost: int | None = None
+    scope: str = ""
 
     @cached_property
     def idents(self) -> tuple[bytes, ...]:
