@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from inspect import isawaitable
-from typing import Any
+from typing import Any, TypeVar
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from .conf import conf, resolve
@@ -14,6 +16,7 @@ from .effects import given
 from .keys import digest
 
 Resolver = Callable[[Any], Any]
+R = TypeVar("R", bound=Resolver)
 
 
 def resolvers() -> list[Resolver]:
@@ -59,6 +62,37 @@ def _key(value: Any) -> str | None:
     return None if value is None or value == "" or value is False else str(value)
 
 
+def _makes(is_one: Callable[[str], bool], example: str) -> Callable[[R], R]:
+    """Tells which keys a resolver can make."""
+
+    def mark(resolver: R) -> R:
+        vars(resolver).update(makes=is_one, example=example)
+        return resolver
+
+    return mark
+
+
+def is_possible(key: str) -> bool:
+    """Whether the chain could make a key like this; of a project's own resolvers nobody knows."""
+    shapes = [getattr(resolver, "makes", None) for resolver in resolvers()]
+    return any(is_one is None or is_one(key) for is_one in shapes)
+
+
+def examples() -> list[str]:
+    """Keys like those that the chain makes, as far as that is known."""
+    found = (getattr(resolver, "example", "") for resolver in resolvers())
+    return [example for example in found if example]
+
+
+def _is_users(key: str) -> bool:
+    prefix, _, pk = key.partition(":")
+    try:
+        return prefix == "user" and get_user_model()._meta.pk.to_python(pk) is not None
+    except ValidationError:
+        return False
+
+
+@_makes(_is_users, "user:7")
 def by_user(request: Any) -> str | None:
     """`user:<pk>` of the authenticated user."""
     user = getattr(request, "user", None)
@@ -69,6 +103,7 @@ def by_user(request: Any) -> str | None:
     return None if pk is None else f"user:{pk}"
 
 
+@_makes(lambda key: key.startswith("auth:"), "auth:7")
 def by_auth(request: Any) -> str | None:
     """`auth:...` of DRF's request.auth: a token's row, or the subject of its claims.
 
@@ -103,6 +138,7 @@ def attribute(path: str, prefix: str = "") -> Resolver:
     """
     steps = path.split(".")
 
+    @_makes(lambda key: key.startswith(prefix), f"{prefix}7" if prefix else "")
     def by_attribute(request: Any) -> str | None:
         value = request
         for step in steps:
@@ -127,6 +163,7 @@ def api_key(header: str, lookup: str | Callable[[str], Any]) -> Resolver:
         find = resolve(lookup)
         return find(credential) if credential and find else None
 
+    vars(by_api_key).update(header=header)
     return by_api_key
 
 
@@ -142,6 +179,8 @@ __all__: Sequence[str] = [
     "attribute",
     "by_auth",
     "by_user",
+    "examples",
     "is_exempt",
+    "is_possible",
     "tenant_of",
 ]

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 
 from ratelimits.models import Tenant, TenantLimit
 
+from .finding import FindsAdmin
 from .raises import RaiseForm, RaisesAdmin
-from .resets import ResetsAdmin
 from .standing import Panel, panel_of
 from .words import lasting, moment
 
@@ -46,7 +46,7 @@ class Desk:
     after_tools: bool = django.VERSION < TOOLS_MOVED
 
 
-class TenantPagesAdmin(ResetsAdmin, RaisesAdmin):
+class TenantPagesAdmin(FindsAdmin, RaisesAdmin):
     """Shows a tenant's standing on its page."""
 
     change_form_template = "admin/ratelimits/tenant/change_form.html"
