@@ -51,6 +51,7 @@ LIMITS = Kind("limits", _("limit"), "PlanLimit", "name", owner="plan")
 KINDS = (
     Kind("plans", _("plan"), "Plan", "slug", inner=LIMITS),
     Kind("service_limits", _("service limit"), "ServiceLimit", "name"),
+    Kind("scope_costs", _("cost of the scope"), "ScopeCost", "scope"),
 )
 SECTIONS = {kind.section: kind for kind in KINDS}
 

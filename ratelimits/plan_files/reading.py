@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db.models import UniqueConstraint
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -133,7 +134,7 @@ def marks(kind: Kind) -> list[str]:
     return [
         constraint.fields[0]
         for constraint in kind.model._meta.constraints
-        if getattr(constraint, "condition", None) is not None
+        if isinstance(constraint, UniqueConstraint) and constraint.condition is not None
     ]
 
 

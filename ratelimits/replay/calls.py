@@ -128,7 +128,8 @@ class Reading:
             if found is None:
                 return -1
             kind = found
-        if self._by_cost and fields.cost not in (None, *NOTHING):
+        is_set = kind.scope in self._paths.costs
+        if self._by_cost and not is_set and fields.cost not in (None, *NOTHING):
             if not str(fields.cost).isdecimal():
                 return None
             kind = kind._replace(cost=int(fields.cost))

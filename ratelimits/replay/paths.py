@@ -33,9 +33,10 @@ class Paths:
         longest_first = sorted(scopes, key=lambda entry: len(entry[1]), reverse=True)
         self._scopes = [(scope, _pattern(prefix)) for scope, prefix in longest_first]
         self._only = [_pattern(prefix) for prefix in only]
-        self._costs = costs or {}
+        # Those that are set, which go before what a line says.
+        self.costs = costs or {}
         self._kept: dict[str, Kind | None] = {}
-        self.everything = Kind("", self._costs.get("", 1))
+        self.everything = Kind("", self.costs.get("", 1))
         # Otherwise nobody needs to look at them.
         self.matter = bool(self._scopes or self._only)
 
@@ -54,7 +55,7 @@ class Paths:
         if self._only and not any(pattern.match(path) for pattern in self._only):
             return None
         scope = next((name for name, pattern in self._scopes if pattern.match(path)), "")
-        return Kind(scope, self._costs.get(scope, 1))
+        return Kind(scope, self.costs.get(scope, 1))
 
 
 def path_of(request: str) -> str:

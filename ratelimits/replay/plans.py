@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 from ratelimits import rows
@@ -17,21 +18,36 @@ ENDLESS = Fraction(10**30)
 Limits = Mapping[str, tuple[Limit, ...]]
 
 
-def of_database() -> Limits:
-    """The limits that count on each plan, by its slug; the smallest plan first."""
-    return _ordered(rows.load_plans())
+@dataclass(frozen=True)
+class Sold:
+    """The limits that count on each plan, by its slug, the smallest plan first.
+
+    `costs` are what calls of a scope take, whatever the code says.
+    """
+
+    plans: Limits
+    costs: Mapping[str, int]
 
 
-def of_file(wanted: Wanted) -> Limits:
-    """See of_database(); those that a file asks for."""
+def of_database() -> Sold:
+    """What is sold now."""
+    plans = rows.load_plans()
+    return Sold(_ordered(plans), plans.costs)
+
+
+def of_file(wanted: Wanted) -> Sold:
+    """What a file asks for."""
     limits: dict[str, list[Limit]] = {}
+    costs: dict[str, int] = {}
     for path, item in wanted.items.items():
+        if path[0] == "scope_costs":
+            costs[path[1]] = item.row.cost
         if path[0] == "plans":
             own = limits.setdefault(path[1], [])
             limit = rows.limit_of(item.row) if len(path) > 2 else None
             own += [] if limit is None else [limit]
     plans = {slug: tuple(own) for slug, own in limits.items()}
-    return _ordered(rows.Plans(plans, None, None, ()))
+    return Sold(_ordered(rows.Plans(plans, None, None, ())), costs)
 
 
 def _ordered(plans: rows.Plans) -> Limits:

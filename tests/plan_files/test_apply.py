@@ -10,7 +10,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 
 from ratelimits.limiter import take
-from ratelimits.models import Plan, PlanLimit, ServiceLimit, Tenant
+from ratelimits.models import Plan, PlanLimit, ScopeCost, ServiceLimit, Tenant
 from tests.commands import Ended, run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh")]
@@ -40,6 +40,9 @@ scope = "search"
 
 [service_limits.breaker]
 rate = "1000/s"
+
+[scope_costs.search]
+cost = 5
 """
 
 
@@ -57,7 +60,7 @@ def apply(file: Path, *options: str, text: str | None = None) -> Ended:
 
 
 def everything() -> list[list[Any]]:
-    models: tuple[Any, ...] = (Plan, PlanLimit, ServiceLimit)
+    models: tuple[Any, ...] = (Plan, PlanLimit, ScopeCost, ServiceLimit)
     return [list(model.objects.order_by("pk").values()) for model in models]
 
 
@@ -103,6 +106,9 @@ def test_the_next_take_obeys(file: Path) -> None:
     assert take("acme").outcomes[0].remaining == 19
     apply(file, text=TEXT.replace("burst = 20", "burst = 5"))
     assert take("acme").outcomes[0].remaining == 3
+    assert take("acme", scope="search").outcomes[0].remaining == 3
+    apply(file, text=TEXT.replace("burst = 20", "burst = 5").replace("cost = 5", "cost = 2"))
+    assert take("acme", scope="search").outcomes[0].remaining == 1
 
 
 def test_marks_change_hands(file: Path) -> None:
@@ -202,6 +208,8 @@ def test_a_plan_without_a_default_is_told(file: Path) -> None:
         ('name = "Pro"', 'name = "Pro"\nis_default = true', "only one can have is_default"),
         ("[plans.free]", "[plans.free", "This is not TOML: "),
         ("[plans.free]", "plans.x = 3\n[plans.free]", 'plan "x": write a table, such as'),
+        ("cost = 5", "cost = -5", 'cost of the scope "search", cost: Ensure'),
+        ("[scope_costs.search]", '[scope_costs.""]', 'cost of the scope "": This field cannot be'),
         (TEXT, "plans = 3", "[plans] is to be a table of tables."),
     ],
 )

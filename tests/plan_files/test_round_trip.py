@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from ratelimits.models import Plan, PlanLimit, ServiceLimit, Tenant
+from ratelimits.models import Plan, PlanLimit, ScopeCost, ServiceLimit, Tenant
 from ratelimits.plan_files import reading
 from ratelimits.plan_files.kinds import KINDS, SECTIONS
 from ratelimits.plan_files.reading import _type, read
@@ -59,6 +59,7 @@ def rows() -> Any:
         list(Plan.objects.order_by("slug").values(*PLAN_FIELDS)),
         list(sold.values("plan__slug", *LIMIT_FIELDS, "algorithm", "on_store_failure")),
         list(ServiceLimit.objects.order_by("name").values(*LIMIT_FIELDS, "per")),
+        list(ScopeCost.objects.order_by("scope").values("scope", "cost", "reason")),
     )
 
 
@@ -71,8 +72,15 @@ class TestRoundTrip(TestCase):
         forget_everything()
 
     @settings(max_examples=25)
-    @given(st.dictionaries(SLUGS, PLANS, max_size=3), st.dictionaries(NAMES, SERVICE, max_size=2))
-    def test_any_rows(self, plans: dict[str, Any], service: dict[str, Any]) -> None:
+    @given(
+        st.dictionaries(SLUGS, PLANS, max_size=3),
+        st.dictionaries(NAMES, SERVICE, max_size=2),
+        st.dictionaries(NAMES, st.integers(0, 9), max_size=2),
+    )
+    def test_any_rows(
+        self, plans: dict[str, Any], service: dict[str, Any], costs: dict[str, int]
+    ) -> None:
+        ScopeCost.objects.bulk_create(ScopeCost(scope=s, cost=cost) for s, cost in costs.items())
         for number, (slug, said) in enumerate(plans.items()):
             own = {**said}
             sold = own.pop("limits")
@@ -87,6 +95,7 @@ class TestRoundTrip(TestCase):
         assert applied(text, "--diff", "--prune").code == 0
         Plan.objects.all().delete()
         ServiceLimit.objects.all().delete()
+        ScopeCost.objects.all().delete()
         assert applied(text, "--prune").code == 0
         assert rows() == before
         assert run("ratelimits_export").out == text
@@ -118,6 +127,8 @@ def test_what_is_exported() -> None:
         "burst = 3\n"
         "\n"
         "[service_limits]\n"
+        "\n"
+        "[scope_costs]\n"
     )
 
 
@@ -134,4 +145,4 @@ def test_every_field_of_a_model_can_be_said() -> None:
 def test_sections_that_are_not_there() -> None:
     assert read("").sections == set()
     assert read("[plans]").sections == {"plans"}
-    assert set(SECTIONS) >= {"plans", "service_limits"}
+    assert set(SECTIONS) >= {"plans", "service_limits", "scope_costs"}

@@ -73,7 +73,7 @@ def test_each_algorithm(algorithm: str, mode: str, settings: Any, fresh: None) -
         own = mode if number == 0 else "enforce"
         plan.limits.create(name=f"{number}", algorithm=algorithm, mode=own, **said)
     calls, right = live(seed=len(algorithm))
-    limits = of_database()["pro"]
+    limits = of_database().plans["pro"]
     found = refusals(limits, KINDS, calls)
     assert len(right) > 20
     assert found.count == len(right)

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ratelimits.models import Plan
+from ratelimits.models import Plan, ScopeCost
 from ratelimits.replay.progress import Progress
 from tests.commands import Ended, run
 
@@ -160,6 +160,16 @@ def test_scopes_and_costs(log: Path) -> None:
     assert found["tenants"][0]["by_limit"] == {"search": 1}
     assert told(log, *only, "--cost", "30")["refused"] == 2
     assert "On other paths, and left out: 1 call" in replay(log, *only).out
+
+
+def test_the_cost_that_an_operator_set(log: Path) -> None:
+    """Goes before what lines say, and what is said here before that."""
+    ScopeCost.objects.create(scope="search", cost=2)
+    log.write_text("".join('{"ts": 1796029207, "t": "a", "u": 7, "path": "/s"}\n' for _ in "12"))
+    own = (log, "--plan", "free", "--tenant", "t", "--cost-field", "u")
+    assert told(*own)["refused"] == 2
+    assert told(*own, "--scope", "search=/s")["refused"] == 1
+    assert told(*own, "--scope", "search=/s", "--cost", "search=1")["refused"] == 0
 
 
 def test_an_own_format(log: Path) -> None:

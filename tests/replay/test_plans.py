@@ -44,7 +44,7 @@ def test_of_the_database() -> None:
     big.limits.create(name="off", rate="1/m", mode="off")
     big.limits.create(name="bad", rate="2/m")
     PlanLimit.objects.filter(name="bad").update(rate="two/m")
-    found = of_database()
+    found = of_database().plans
     assert list(found) == ["small", "big", "endless"]
     assert [len(limits) for limits in found.values()] == [1, 1, 0]
 
@@ -60,8 +60,12 @@ def test_of_a_file() -> None:
     limits.off = { rate = "1/m", mode = "off" }
     [service_limits.breaker]
     rate = "1/s"
+    [scope_costs.search]
+    cost = 5
     """
-    found = of_file(read(text))
+    sold = of_file(read(text))
+    assert sold.costs == {"search": 5}
+    found = sold.plans
     assert list(found) == ["small", "big"]
     assert [limit.burst for limit in found["big"]] == [7]
     assert [limit.name for limit in found["small"]] == ["n"]

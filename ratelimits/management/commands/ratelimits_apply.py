@@ -23,9 +23,10 @@ DIFFERENCES, FAULT = 1, 2
 
 class Command(BaseCommand):
     help = (
-        "Make the plans, their limits and the service limits what a file says. A section that "
-        "the file does not have is left alone. Ends with 0, with 1 if --diff finds differences, "
-        "and with 2, having changed nothing, if the file or the database is not as it should be."
+        "Make the plans, their limits, service limits and costs of scopes what a file says. A "
+        "section that the file does not have is left alone. Ends with 0, with 1 if --diff finds "
+        "differences, and with 2, having changed nothing, if the file or the database is not as "
+        "it should be."
     )
     # Their faults would end it as if there were differences.
     requires_system_checks = []

@@ -12,8 +12,8 @@ from ratelimits.plan_files.writing import text_of
 
 class Command(BaseCommand):
     help = (
-        "Print the plans, their limits and the service limits as TOML, which ratelimits_apply "
-        "takes back. Tenants are not part of it."
+        "Print the plans, their limits, service limits and costs of scopes as TOML, which "
+        "ratelimits_apply takes back. Tenants are not part of it."
     )
 
     def handle(self, **options: Any) -> None:

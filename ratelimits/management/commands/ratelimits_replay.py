@@ -49,12 +49,13 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, logs: list[str], plan: str, top: int, **options: Any) -> None:
-        known = _plans(options["plans"])
+        sold = _sold(options["plans"])
+        known = sold.plans
         if plan not in known:
             told = gettext('There is no plan "%(plan)s". There is %(known)s.')
             names = {"plan": plan, "known": ", ".join(known) or gettext("none")}
             raise CommandError(told % names, returncode=FAULT)
-        log = self._read(logs, options)
+        log = self._read(logs, options, sold)
         if not log.tenants:
             raise CommandError(_nothing(log, options), returncode=FAULT)
         with Progress(self.stderr, gettext("counting"), log.count) as progress:
@@ -67,8 +68,8 @@ class Command(BaseCommand):
         else:
             self.stdout.write("\n".join(report.lines(found, top)))
 
-    def _read(self, names: list[str], options: dict[str, Any]) -> Log:
-        reading = _reading(options)
+    def _read(self, names: list[str], options: dict[str, Any], sold: plans.Sold) -> Log:
+        reading = _reading(options, sold)
         try:
             sizes = sources.sizes(names)
         except OSError as error:
@@ -117,7 +118,8 @@ def _add_paths(parser: CommandParser) -> None:
         default=[],
         type=_cost,
         metavar="SCOPE=UNITS",
-        help="What a call of a scope takes; UNITS alone for calls without one. Can be repeated.",
+        help="What a call of a scope takes, if that is not set in the admin or to be another; "
+        "UNITS alone for calls without a scope. Can be repeated.",
     )
     parser.add_argument(
         "--only",
@@ -147,12 +149,13 @@ def _names(options: dict[str, Any]) -> formats.Names:
     return formats.Names(*[name and name.lstrip("$") for name in asked])
 
 
-def _reading(options: dict[str, Any]) -> Reading:
+def _reading(options: dict[str, Any], sold: plans.Sold) -> Reading:
     names, log_format = _names(options), options["format"]
     if log_format and (fault := _lack(log_format, names)):
         raise CommandError(fault, returncode=FAULT)
     read_line = formats.reader(log_format or formats.COMBINED, names)
-    paths = Paths(options["scope"], options["only"], dict(options["cost"]))
+    costs = {**sold.costs, **dict(options["cost"])}
+    paths = Paths(options["scope"], options["only"], costs)
     return Reading(read_line, clock(), paths, by_cost=names.cost is not None)
 
 
@@ -167,7 +170,7 @@ def _lack(log_format: str, names: formats.Names) -> str:
     return told % {"name": lacking, "known": shown}
 
 
-def _plans(file: str | None) -> plans.Limits:
+def _sold(file: str | None) -> plans.Sold:
     try:
         if file is None:
             return plans.of_database()
