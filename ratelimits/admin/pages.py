@@ -22,14 +22,20 @@ from .base import M, ModelAdmin
 class PagesAdmin(ModelAdmin[M]):
     """Pages under a model's own, within the admin's frame."""
 
-    def page_path(self, route: str, view: Callable[..., Any], name: str) -> URLPattern:
-        """A page for those who are logged in to the admin: `admin:ratelimits_MODEL_NAME`."""
+    def page_path(
+        self, route: str, view: Callable[..., Any], name: str, of_app: bool = False
+    ) -> URLPattern:
+        """A page for those who are logged in to the admin: `admin:ratelimits_MODEL_NAME`.
+
+        One of the app as a whole is `admin:ratelimits_NAME`.
+        """
 
         def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             response: HttpResponseBase = self.admin_site.admin_view(view)(request, *args, **kwargs)
             return response
 
-        name = f"{self.opts.app_label}_{self.opts.model_name}_{name}"
+        of = self.opts.app_label if of_app else f"{self.opts.app_label}_{self.opts.model_name}"
+        name = f"{of}_{name}"
         return path(route, update_wrapper(wrapped, view), name=name)
 
     def url_of(self, name: str, *args: Any) -> str:

@@ -16,6 +16,7 @@ from ratelimits.models import Plan, PlanLimit, Tenant, TenantLimit
 
 from .base import LimitForm, StackedInline, TrapsAdmin, described
 from .labels import tenant_label
+from .receipts import ReceiptsAdmin
 from .tenant_pages import TenantPagesAdmin
 from .traps import traps
 
@@ -46,7 +47,7 @@ class OwnLimitsFilter(admin.SimpleListFilter):
 
 
 @admin.register(Tenant)
-class TenantAdmin(TenantPagesAdmin, TrapsAdmin[Tenant]):
+class TenantAdmin(ReceiptsAdmin, TenantPagesAdmin, TrapsAdmin[Tenant]):
     """Tenants, the plan of each, and what was agreed with them beyond it."""
 
     actions = ["reset_selected"]
