@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+from .describing import UNITS, describe, split
+from .texts import gettext as _
+
 _NAMES = {
     "s": ("s", "sec", "secs", "second", "seconds"),
     "m": ("m", "min", "mins", "minute", "minutes"),
@@ -16,14 +18,6 @@ _NAMES = {
     "month": ("month", "months"),
 }
 _UNIT_OF = {name: unit for unit, names in _NAMES.items() for name in names}
-_WORDS = {
-    "s": "second",
-    "m": "minute",
-    "h": "hour",
-    "d": "day",
-    "w": "week",
-    "month": "calendar month",
-}
 _FORM = re.compile(r"([0-9]{1,20}) ?(?:/| per ) ?([0-9]{1,12})? ?([a-z]+)")
 
 # A trillion units still leaves room for exact arithmetic in the store's doubles.
@@ -74,30 +68,18 @@ class Rate:
         """The shortest way to write it: `10/5m`."""
         if self.quota is None:
             return "unlimited"
-        count, unit = _split(self.window)
+        count, unit = split(self.window)
         return f"{self.quota}/{count if count != 1 else ''}{unit}"
 
     def describe(self) -> str:
         """In words: `100 requests per 5 minutes`."""
-        if self.quota is None:
-            return "unlimited"
-        count, unit = _split(self.window)
-        noun = "request" if self.quota == 1 else "requests"
-        word = _WORDS[unit]
-        return f"{self.quota} {noun} per {word if count == 1 else f'{count} {word}s'}"
-
-
-def _split(window: int) -> tuple[int, str]:
-    """The largest unit that divides a window, and how many of it."""
-    if window == 0:
-        return 1, "month"
-    unit = next(u for u in ("w", "d", "h", "m", "s") if window % UNITS[u] == 0)
-    return window // UNITS[unit], unit
+        return describe(self.quota, self.window)
 
 
 def _bad(text: str, why: str) -> ValueError:
     shown = text if len(text) <= 60 else text[:60] + "..."
-    return ValueError(f'"{shown}" is not a rate: {why}. Write for example "100/m" or "10/5m".')
+    told = _('"%(text)s" is not a rate: %(why)s. Write for example "100/m" or "10/5m".')
+    return ValueError(told % {"text": shown, "why": why})
 
 
 @lru_cache(maxsize=4096)
@@ -107,24 +89,24 @@ def _parse(text: str) -> Rate:
         return Rate(None, 1, cleaned)
     match = _FORM.fullmatch(cleaned)
     if match is None:
-        raise _bad(text, "it must be a number, a slash and a period")
+        raise _bad(text, _("it must be a number, a slash and a period"))
     quota, count, word = int(match[1]), int(match[2] or 1), match[3]
     unit = _UNIT_OF.get(word)
     if unit is None:
-        raise _bad(text, f'"{word}" is no period (s, m, h, d, w or month)')
+        raise _bad(text, _('"%s" is no period (s, m, h, d, w or month)') % word)
     if quota > MAX_QUOTA:
-        raise _bad(text, f"the quota is above {MAX_QUOTA}")
+        raise _bad(text, _("the quota is above %d") % MAX_QUOTA)
     return Rate(quota, _window(text, count, unit), cleaned)
 
 
 def _window(text: str, count: int, unit: str) -> int:
     if count == 0:
-        raise _bad(text, "the period is zero")
+        raise _bad(text, _("the period is zero"))
     if unit == "month":
         if count != 1:
-            raise _bad(text, "a calendar month can't be multiplied; write 30d for thirty days")
+            raise _bad(text, _("a calendar month can't be multiplied; write 30d for thirty days"))
         return 0
     window = count * UNITS[unit]
     if window > MAX_WINDOW:
-        raise _bad(text, "the period is above 366 days")
+        raise _bad(text, _("the period is above 366 days"))
     return window

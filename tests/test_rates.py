@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratelimits.rates import MAX_QUOTA, MAX_WINDOW, UNITS, Rate
+from ratelimits.describing import UNITS
+from ratelimits.rates import MAX_QUOTA, MAX_WINDOW, Rate
 
 MINUTE, HOUR, DAY, WEEK = 60, 3600, 86400, 604800
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import router
+from django.utils.translation import gettext
 
 from ratelimits.models import Plan, Tenant
 from ratelimits.signals import plans_edited, tenants_edited
@@ -27,5 +28,6 @@ class Command(BaseCommand):
         if tenant is None:
             plans_edited.send(sender=Plan, using=alias)
         tenants_edited.send(sender=Tenant, using=alias, keys=tenant)
-        what = ", ".join(tenant) if tenant else "all plans and tenants"
-        self.stdout.write(self.style.SUCCESS(f"The next requests read again: {what}."))
+        what = ", ".join(tenant) if tenant else gettext("all plans and tenants")
+        told = gettext("The next requests read again: %s.") % what
+        self.stdout.write(self.style.SUCCESS(told))

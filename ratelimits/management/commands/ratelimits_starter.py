@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import router, transaction
+from django.utils.translation import gettext as _
 
 from ratelimits.models import Plan, PlanLimit
 
@@ -58,17 +59,19 @@ class Command(BaseCommand):
                 return
             for starter in STARTERS:
                 if starter.slug in present:
-                    self.stdout.write(f"{starter.slug}: was there already")
+                    self.stdout.write(_("%s: was there already") % starter.slug)
                 else:
                     self._create(starter, alias)
         self._say_default(alias)
 
     def _leave(self, present: set[str]) -> None:
+        told = _("Nothing changed: there are plans already (%s).")
+        self.stdout.write(told % ", ".join(sorted(present)))
         self.stdout.write(
-            f"Nothing changed: there are plans already ({', '.join(sorted(present))})."
-        )
-        self.stdout.write(
-            "Use --add-missing to create those of free, pro and enterprise that are not among them."
+            _(
+                "Use --add-missing to create those of free, pro and enterprise that are not among "
+                "them."
+            )
         )
 
     def _create(self, starter: Starter, alias: str) -> None:
@@ -81,7 +84,7 @@ class Command(BaseCommand):
             is_default=is_free and not plans.filter(is_default=True).exists(),
             is_anonymous=is_free and not plans.filter(is_anonymous=True).exists(),
         )
-        self.stdout.write(self.style.SUCCESS(f"{plan.slug}: created{_marks(plan)}"))
+        self.stdout.write(self.style.SUCCESS(_created(plan)))
         for name, rate, burst in starter.limits:
             limit = PlanLimit.objects.using(alias).create(
                 plan=plan, name=name, rate=rate, burst=burst
@@ -90,12 +93,15 @@ class Command(BaseCommand):
 
     def _say_default(self, alias: str) -> None:
         if not Plan.objects.using(alias).filter(is_default=True).exists():
-            self.stdout.write(
-                self.style.WARNING("No plan is the default: tenants without one are not limited.")
-            )
+            told = _("No plan is the default: tenants without one are not limited.")
+            self.stdout.write(self.style.WARNING(told))
 
 
-def _marks(plan: Plan) -> str:
-    marks = [("default", plan.is_default), ("anonymous", plan.is_anonymous)]
-    set_marks = " and ".join(mark for mark, is_set in marks if is_set)
-    return f" ({set_marks})" if set_marks else ""
+def _created(plan: Plan) -> str:
+    texts = {
+        (True, True): _("%s: created (default and anonymous)"),
+        (True, False): _("%s: created (default)"),
+        (False, True): _("%s: created (anonymous)"),
+        (False, False): _("%s: created"),
+    }
+    return texts[plan.is_default, plan.is_anonymous] % plan.slug

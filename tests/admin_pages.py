@@ -1,0 +1,111 @@
+"""All pages that the app has in the admin, found by themselves, each with something on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import Model
+from django.urls import reverse
+from django.utils import timezone
+
+from ratelimits.models import ModeSwitch, Plan, ScopeCost, ServiceLimit, Tenant
+
+# What people typed, as one sees at once; nobody translates it.
+OPEN, CLOSE = "«", "»"
+# Pages of Django's own that redirect, or are for its scripts.
+NOT_PAGES = re.compile(r"autocomplete|jsi18n|^$")
+
+
+def typed(text: str) -> str:
+    return f"{OPEN}{text}{CLOSE}"
+
+
+def make_rows() -> None:
+    """One row of each model at least, each with a history."""
+    free = Plan.objects.create(
+        slug="1",
+        name=typed("Free"),
+        description=typed("To try it."),
+        is_default=True,
+        is_anonymous=True,
+    )
+    free.limits.create(name=typed("requests"), rate="100/m", burst=20)
+    free.limits.create(name=typed("new"), rate="5/h", scope=typed("search"), mode="shadow")
+    free.limits.create(name=typed("log"), rate="9/d", algorithm="sliding_log", mode="off")
+    free.limits.create(name=typed("monthly"), rate="9/month", algorithm="fixed_window")
+    tenant = Tenant.objects.create(key=typed("acme"), name=typed("Acme"), plan=free)
+    tenant.limits.create(
+        name=typed("requests"),
+        rate="200/m",
+        expires_at=timezone.now() + timedelta(hours=5),
+        reason=typed("A launch."),
+    )
+    tenant.limits.create(name=typed("own"), rate="unlimited")
+    Tenant.objects.create(key=typed("bakery"))
+    ServiceLimit.objects.create(name=typed("everyone"), rate="5000/s")
+    ServiceLimit.objects.create(name=typed("address"), rate="50/s", per="address", mode="shadow")
+    ScopeCost.objects.create(scope=typed("search"), cost=5, reason=typed("It is slow."))
+    ModeSwitch.objects.switch("shadow", 3600, by=typed("ann"), reason=typed("A mad client."))
+    user = User.objects.create_superuser(typed("operator"), password="secret")
+    for model in ours():
+        _remember(user, first(model))
+
+
+def _remember(user: User, row: Model) -> None:
+    LogEntry.objects.create(
+        user=user,
+        content_type=ContentType.objects.get_for_model(row),
+        object_id=str(row.pk),
+        object_repr=typed(row._meta.object_name or ""),
+        action_flag=CHANGE,
+        change_message='[{"changed": {"fields": ["name"]}}]',
+    )
+
+
+def ours() -> list[type[Model]]:
+    """The models that have pages, in the order of their names."""
+    registered = [model for model in admin.site._registry if model._meta.app_label == "ratelimits"]
+    return sorted(registered, key=lambda model: model._meta.label)
+
+
+def first(model: type[Model]) -> Model:
+    """The row that a model's pages are opened for."""
+    row = model._default_manager.order_by("pk").first()
+    assert row is not None, f"make_rows() makes no {model.__name__}"
+    return row
+
+
+# How a page's address is completed, by the names of its parts.
+PARTS: dict[str, Callable[[str], Any]] = {
+    "app_label": lambda name: "ratelimits",
+    "object_id": lambda name: first(_model_of(name)).pk,
+}
+
+
+def _pages() -> Iterator[tuple[str, list[str]]]:
+    """The name of each page, Django's own included, and the parts of its address."""
+    yield "admin:index", []
+    yield "admin:app_list", ["app_label"]
+    for model in ours():
+        for pattern in admin.site._registry[model].get_urls():
+            if not NOT_PAGES.search(pattern.name or ""):
+                yield f"admin:{pattern.name}", list(pattern.pattern.converters)
+
+
+PAGES = dict(_pages())
+
+
+def address(name: str) -> str:
+    """Where a page is, for the rows of make_rows()."""
+    return reverse(name, kwargs={part: PARTS[part](name) for part in PAGES[name]})
+
+
+def _model_of(name: str) -> type[Model]:
+    return next(model for model in ours() if f"_{model._meta.model_name}_" in name)
