@@ -17,7 +17,7 @@ from . import rows
 from .conf import conf
 from .exceptions import CatalogUnavailable, PlanUnknown
 from .keys import digest
-from .limits import Limit
+from .limits import Limit, Owner
 from .logs import logger, once
 from .modes import Switch, Version, mode_with
 from .stores.base import Group, Slot
@@ -236,7 +236,8 @@ class Catalog:
         has_own = own.value is not None and bool(own.value.limits)
         cost = plans.value.costs.get(scope)
         versions = self._versions(plans, own, caller)
-        group = Group(moded(slots, mode), versions, has_own, cost, scope or "")
+        owner = owner_of(caller)
+        group = Group(moded(slots, mode), versions, has_own, cost, scope or "", owner)
         own.groups[key] = Prepared(group, plans.value, plans.version, until)
         return group
 
@@ -326,6 +327,13 @@ def own_subject(caller: Caller) -> str:
     if caller.tenant is None:
         return digest("address", caller.address or "")
     return digest("tenant", caller.tenant)
+
+
+def owner_of(caller: Caller) -> Owner:
+    """A caller as people know it."""
+    if caller.tenant is None or caller.only_address:
+        return Owner("address", caller.address or "")
+    return Owner("tenant", caller.tenant)
 
 
 def _slots(

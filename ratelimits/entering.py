@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from asgiref.sync import sync_to_async
 
@@ -18,17 +18,27 @@ from .effects import Effect, Flow, given
 from .exceptions import CatalogUnavailable
 from .flow import NOTHING, Asked, check_cost, limits_of, of_plan, take_at_door
 from .keys import digest
-from .limits import Decision
+from .limits import Decision, Owner
 from .requests import is_preflight, name_of
 from .rules import PLAN, Rule, rate_of
 from .stores.base import Group, Slot
 from .tenants import by_user, is_exempt, tenant_of
 from .who import acaller_of, caller_of
 
+# Who a caller may be known as, the best first.
+OWNERS = ("tenant", "address", "by")
 # For these kinds of `by` a look at the request's fields is enough.
 PURE = ("ip", "header:")
 # One who has no limits, of whom it can be asked what an operator set for everybody.
 NOBODY = Caller(None, only_address=True)
+
+
+class InCode(NamedTuple):
+    """A limit in code, and as whom people know the caller."""
+
+    slot: Slot
+    owner: Owner
+
 
 # Gives what one rule asks of a request.
 Finder = Callable[["tuple[str, ...] | None"], Flow[Asked]]
@@ -76,7 +86,14 @@ def _joined(groups: tuple[Group, ...]) -> Group:
     versions = {key: version for group in groups for key, version in group.versions}
     slots = {name_of(slot): slot for group in groups for slot in group.slots}
     scope = next((group.scope for group in groups if group.scope), "")
-    return Group(tuple(slots.values()), tuple(versions.items()), scope=scope)
+    # Who is known best is the caller of all of them.
+    owners = sorted((group.owner for group in groups if group.owner is not None), key=_rank)
+    owner = owners[0] if owners else None
+    return Group(tuple(slots.values()), tuple(versions.items()), scope=scope, owner=owner)
+
+
+def _rank(owner: Owner) -> int:
+    return OWNERS.index(owner.kind)
 
 
 def _may_wait(rule: Rule) -> bool:
@@ -96,16 +113,16 @@ def _find(rule: Rule, request: Any) -> tuple[int, Finder]:
     if rule.rate is PLAN:
         caller = Effect(caller_of, acaller_of, (request,))
         return cost, of_plan(caller, rule.scope, cost)
-    slot = None if is_exempt(request) else _in_code(rule, request)
+    limited = None if is_exempt(request) else _in_code(rule, request)
 
     def find(stale: tuple[str, ...] | None) -> Flow[Asked]:
         if stale is not None:
             shared.learn(NOBODY, stale)
-        if slot is None:
+        if limited is None:
             return NOTHING
         if rule.scope:
-            return _at_cost(slot, cost, (yield from _set_for(rule.scope)))
-        return _asked(slot, cost, (shared.of_plans,))
+            return _at_cost(limited, cost, (yield from _set_for(rule.scope)))
+        return _asked(limited, cost, (shared.of_plans,))
 
     return cost, find
 
@@ -119,20 +136,20 @@ def _set_for(scope: str) -> Flow[Group]:
         return Group((), (shared.of_plans,))
 
 
-def _at_cost(slot: Slot, cost: int, set_for: Group) -> Asked:
+def _at_cost(limited: InCode, cost: int, set_for: Group) -> Asked:
     """A limit in code at the cost that is set for its scope."""
     if set_for.cost is None:
-        return _asked(slot, cost, set_for.versions)
-    return _asked(slot, set_for.cost, set_for.versions)._replace(cost=set_for.cost)
+        return _asked(limited, cost, set_for.versions)
+    return _asked(limited, set_for.cost, set_for.versions)._replace(cost=set_for.cost)
 
 
-def _asked(slot: Slot, cost: int, versions: tuple[tuple[str, str], ...]) -> Asked:
+def _asked(limited: InCode, cost: int, versions: tuple[tuple[str, str], ...]) -> Asked:
     """A limit in code, that hears of edits too."""
-    group = _group(slot, shared.mode, versions)
+    group = _group(limited, shared.mode, versions)
     return Asked(group, [cost] * len(group.slots))
 
 
-def _in_code(rule: Rule, request: Any) -> Slot | None:
+def _in_code(rule: Rule, request: Any) -> InCode | None:
     rate = given(rule.rate(request)) if callable(rule.rate) else rule.rate
     if rate is None:
         return None
@@ -140,21 +157,26 @@ def _in_code(rule: Rule, request: Any) -> Slot | None:
     subject = None if rate.is_unlimited else _subject(rule, request)
     if subject is None:
         return None
-    per, name = subject
+    per, name, owner = subject
     limit = rule.limit(rate)
     if limit.mode == "off":
         return None
-    return Slot(limit if per == limit.per else replace(limit, per=per), name)
+    slot = Slot(limit if per == limit.per else replace(limit, per=per), name)
+    return InCode(slot, owner)
 
 
 # The same one again, since stores keep with a group what they made of it and know of it.
 @lru_cache(maxsize=4096)
-def _group(slot: Slot, mode: str, versions: tuple[tuple[str, str], ...]) -> Group:
-    return Group(moded((slot,), mode), versions, scope=slot.limit.scope)
+def _group(found: InCode, mode: str, versions: tuple[tuple[str, str], ...]) -> Group:
+    slot, owner = found
+    return Group(moded((slot,), mode), versions, scope=slot.limit.scope, owner=owner)
 
 
-def _subject(rule: Rule, request: Any) -> tuple[str, str] | None:
-    """Whose bucket it is, and its name in the store; None: do not limit."""
+def _subject(rule: Rule, request: Any) -> tuple[str, str, Owner] | None:
+    """Whose bucket it is, its name in the store, and as whom people know the caller.
+
+    None: do not limit.
+    """
     if rule.by == "ip":
         return _by_address(request)
     if is_preflight(request):
@@ -167,7 +189,13 @@ def _subject(rule: Rule, request: Any) -> tuple[str, str] | None:
         named: tuple[str, ...] = ("by", str(value))
     else:
         named = _named(rule.by, request)
-    return ("tenant", digest(*named)) if named[-1] else _by_address(request)
+    if not named[-1]:
+        return _by_address(request)
+    if rule.by == "tenant" or rule.by == "user":
+        return "tenant", digest(*named), Owner("tenant", named[-1])
+    # What a header or a field holds, or a callable gives, may be secret, or anything at all.
+    by = "callable" if callable(rule.by) else str(rule.by)
+    return "tenant", digest(*named), Owner("by", by)
 
 
 def _named(by: str, request: Any) -> tuple[str, ...]:
@@ -181,5 +209,6 @@ def _named(by: str, request: Any) -> tuple[str, ...]:
     return "by", by, value or ""
 
 
-def _by_address(request: Any) -> tuple[str, str]:
-    return "address", digest("address", address_of(request))
+def _by_address(request: Any) -> tuple[str, str, Owner]:
+    address = address_of(request)
+    return "address", digest("address", address), Owner("address", address)

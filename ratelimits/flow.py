@@ -27,6 +27,7 @@ from .stores import get_store
 from .stores.base import Group, Store
 from .storms import storms
 from .telling import Taken, is_heard, tell
+from .usage.recording import record
 from .who import Counted, Who, aat_address, acaller_of, at_address, caller_of, check_who
 
 # How often a caller whose limits are being edited reads them anew before it takes.
@@ -172,6 +173,8 @@ def count(
     if ledger is not None and operation is not Operation.PEEK:
         # Also if nothing applies today: views rely on it.
         plain(who).ratelimit = ledger.everything(taken.decision)  # type: ignore[attr-defined]
+    if taken.group.slots:
+        record(operation, taken, ledger)
     if operation is Operation.TAKE and is_heard():
         yield from tell(who, taken)
     return taken.decision
@@ -195,7 +198,11 @@ def _nothing_taken(store: Store, ledger: Ledger, request: Any, taken: Taken) -> 
     if known and (ledger.waiting is not None or ledger.by_doors()[1]):
         storms.begin(address_of(request))
     ledger.waiting = None
-    return taken._replace(decision=(yield from nothing_taken(store, ledger, taken.decision)))
+    before = ledger.by_doors()[0].slots
+    return taken._replace(
+        decision=(yield from nothing_taken(store, ledger, taken.decision)),
+        given_back=frozenset(slot.limit.name for slot in before),
+    )
 
 
 def _counted(

@@ -72,6 +72,17 @@ class Limit:
         return Terms(self.quota, self.capacity, self.rate.window * SECOND)
 
 
+class Owner(NamedTuple):
+    """Who asks, as people know them.
+
+    `kind` says what `key` is: a "tenant", an "address", or "by", which is only what a limit
+    written in code counts by: what it is counted by may be secret.
+    """
+
+    kind: str
+    key: str
+
+
 class Outcome(NamedTuple):
     """What one take made of one limit. Times are in microseconds.
 

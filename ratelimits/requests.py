@@ -24,7 +24,7 @@ class Entry(NamedTuple):
 class Counted:
     """What one request has taken so far, so that the same limit is counted once."""
 
-    __slots__ = ("_at_doors", "_costs", "_first", "_outcomes", "waiting")
+    __slots__ = ("_at_doors", "_costs", "_first", "_outcomes", "told", "waiting")
 
     def __init__(self) -> None:
         # What was counted first. Most requests pass one door only, and need no more than that.
@@ -35,6 +35,8 @@ class Counted:
         self._at_doors: dict[tuple[str, str], tuple[Slot, int]] = {}
         # The take of a first door that waits for the second one.
         self.waiting: Callable[[], Flow[Decision]] | None = None
+        # What usage/ was told of this request.
+        self.told: Any = None
 
     def enter(self, entry: Entry) -> None:
         """Remember what was counted, for the other doors that the request passes."""

@@ -25,7 +25,8 @@ MONTH = 30 * 86400
 class Taken(NamedTuple):
     """A take's decision, the limits that it is about, and how it came about.
 
-    `again` is a decision that another door has told of; `shares` as in Answer.
+    `again` is a decision that another door has told of; `shares` as in Answer; `given_back` are
+    the names of limits that got back what the request had taken of them at other doors.
     """
 
     decision: Decision
@@ -34,6 +35,7 @@ class Taken(NamedTuple):
     local: bool = False
     again: bool = False
     shares: tuple[Limit, ...] = ()
+    given_back: frozenset[str] = frozenset()
 
 
 def is_heard() -> bool:

@@ -15,6 +15,8 @@ from ratelimits.stores.guarded import GuardedStore
 from ratelimits.stores.redis import RedisStore
 from ratelimits.storms import storms
 from ratelimits.telling import lately
+from ratelimits.usage.reading import away
+from ratelimits.usage.recorder import recorder
 from tests.servers import RedisServer
 from tests.settings import redis_caches
 
@@ -37,6 +39,10 @@ def forget_everything() -> None:
     storms._until.clear()
     hearing.forget()
     forget_stores()
+    # What is counted is written when a test says so, not among the commands that it looks at.
+    recorder.by_itself = False
+    recorder.forget()
+    away.forget()
 
 
 @pytest.fixture

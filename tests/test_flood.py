@@ -21,6 +21,7 @@ from ratelimits.stores import forget_stores, get_store
 from ratelimits.stores.guarded import GuardedStore
 from ratelimits.stores.local import LocalStore
 from ratelimits.stores.memory import MemoryStore
+from ratelimits.usage.recorder import recorder
 from tests.doors import make_plan, per_address
 from tests.servers import free_port
 from tests.settings import redis_caches
@@ -112,6 +113,8 @@ def test_memory_stays_bounded(
         monkeypatch.setattr(kind.__init__, "__defaults__", (500,))
     monkeypatch.setattr(catalog, "MOST_ADDRESSES", 300)
     monkeypatch.setattr(telling, "MOST", 100)
+    monkeypatch.setattr(recorder, "most_kept", 200)
+    monkeypatch.setattr(recorder, "most_waiting", 100)
     few = lru_cache(maxsize=300)(addresses.normalised.__wrapped__)
     monkeypatch.setattr(addresses, "normalised", few)
     forget_stores()

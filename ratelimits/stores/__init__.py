@@ -15,7 +15,7 @@ from django.core.cache.backends.redis import RedisCache
 from django.core.signals import setting_changed
 
 from ratelimits.conf import conf
-from ratelimits.exceptions import InvalidStore
+from ratelimits.exceptions import InvalidStore, StoreUnavailable
 
 from .base import Store
 from .guarded import GuardedStore
@@ -23,7 +23,11 @@ from .memory import MemoryStore
 from .missing import MissingStore
 
 _stores: dict[tuple[str, float], Store | None] = {}
+_patient: dict[tuple[str, float], Store] = {}
 _making = Lock()
+
+# Seconds to wait for the store for what no request waits for. Pages of people do.
+PATIENCE = 0.4
 
 
 def get_store() -> Store | None:
@@ -50,6 +54,24 @@ def _store(alias: str, timeout: float) -> Store | None:
         return GuardedStore(fitting(backend, alias, timeout))
     except (InvalidStore, ImportError) as error:
         return GuardedStore(MissingStore(str(error)))
+
+
+def patient_store() -> Store:
+    """The store in force over other connections, for what may take longer than a request waits.
+
+    Its faults open no breaker, but one that is open is respected. Raises StoreUnavailable.
+    """
+    guarded = get_store()
+    if not isinstance(guarded, GuardedStore):
+        raise StoreUnavailable(f'The cache "{conf.CACHE}" is a DummyCache: nothing is counted.')
+    guarded.breaker.check()
+    if isinstance(guarded.store, MemoryStore | MissingStore):
+        return guarded.store
+    key = (conf.CACHE, max(PATIENCE, conf.STORE_TIMEOUT))
+    with _making:
+        if key not in _patient:
+            _patient[key] = fitting(backend_of(key[0]), *key)
+        return _patient[key]
 
 
 def backend_of(alias: str) -> BaseCache:
@@ -101,6 +123,9 @@ def forget_stores() -> None:
         if isinstance(store, GuardedStore):
             store.stop()
     _stores.clear()
+    for store in _patient.values():
+        store.close()
+    _patient.clear()
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:

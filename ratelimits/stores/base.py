@@ -12,9 +12,11 @@ from typing import NamedTuple
 from asgiref.sync import sync_to_async
 
 from ratelimits.algorithms import ALGORITHMS, Ask, Operation, State
-from ratelimits.limits import Limit
+from ratelimits.exceptions import StoreUnavailable
+from ratelimits.limits import Limit, Owner
 
 from .facts import Facts
+from .usage import Tables
 
 # Above every capacity, and still exact in a store's doubles.
 MOST = 2**50
@@ -34,6 +36,7 @@ class Group:
     `versions` are the keys and the caller's values of what the limits were read from; a
     value of "" is one that nobody has set yet. `own` tells that the tenant has limits of its own;
     `cost` is what an operator set for requests of this `scope`, None for what the code says.
+    `owner` is who asks, for whoever looks at what was asked and refused.
     """
 
     slots: tuple[Slot, ...]
@@ -41,6 +44,7 @@ class Group:
     own: bool = False
     cost: int | None = None
     scope: str = ""
+    owner: Owner | None = None
 
     @cached_property
     def idents(self) -> tuple[bytes, ...]:
@@ -154,6 +158,11 @@ class Store(ABC):
         None if it is not set, or if the store can't tell.
         """
         return None
+
+    @cached_property
+    def usage(self) -> Tables:
+        """Where it keeps what was asked and refused. Raises StoreUnavailable if nowhere."""
+        raise StoreUnavailable(f"{type(self).__name__} keeps no usage.")
 
     def close(self) -> None:  # noqa: B027 (some have none)
         """End its connections, for who made a store to be used once."""

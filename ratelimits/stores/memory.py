@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from threading import Lock
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from ratelimits.clock import microseconds
 from .base import Answer, Group, Slot, Store
 from .facts import MemoryFacts
 from .stateful import count, stale
+from .usage import MemoryTables
 
 # What is kept is used up in part; what is full need not be kept at all.
 MOST_BUCKETS = 100_000
@@ -125,6 +127,11 @@ class MemoryStore(Store):
     def count_processes(self, ident: str, seconds: int) -> int:
         """See Store.count_processes(). Nobody shares a process's memory."""
         return 1
+
+    @cached_property
+    def usage(self) -> MemoryTables:
+        """See Store.usage."""
+        return MemoryTables()
 
     async def arun(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None

@@ -1,0 +1,90 @@
+"""Where stores keep what was asked and refused: a table for each minute and each hour."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import NamedTuple
+
+from .usage_entries import REST, counted, joined
+
+
+class Pages(NamedTuple):
+    """The tables of a minute and of its hour by their names, and for how many seconds they stay."""
+
+    minute: str
+    hour: str
+    minute_seconds: int
+    hour_seconds: int
+
+
+class Wanted(NamedTuple):
+    """What to read of a table: some of its fields, or all of them."""
+
+    table: str
+    fields: tuple[bytes, ...] | None = None
+
+
+class Tables(ABC):
+    """Tables of entries (see usage_entries.py) by their fields.
+
+    Every method may raise StoreUnavailable or StoreError.
+    """
+
+    @abstractmethod
+    def add(self, pages: Pages, entries: Mapping[bytes, bytes]) -> tuple[int, int]:
+        """Count entries in a minute and its hour, all or none. How many fields each has now."""
+
+    @abstractmethod
+    def read(self, wanted: Sequence[Wanted]) -> list[dict[bytes, bytes]]:
+        """The fields that there are, in one round trip."""
+
+    @abstractmethod
+    def drop(self, table: str, fields: Sequence[bytes]) -> None:
+        """Add up fields of a table in the one of those who were too many, and forget them."""
+
+
+class MemoryTables(Tables):
+    """In this process's memory, behind a lock."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._tables: dict[str, dict[bytes, bytes]] = {}
+        self._ends: dict[str, float] = {}
+
+    def add(self, pages: Pages, entries: Mapping[bytes, bytes]) -> tuple[int, int]:
+        with self._lock:
+            minute = self._table(pages.minute, pages.minute_seconds)
+            hour = self._table(pages.hour, pages.hour_seconds)
+            for field, more in entries.items():
+                minute[field], hour[field] = counted(
+                    minute.get(field), hour.get(field), field, more
+                )
+            return len(minute), len(hour)
+
+    def _table(self, name: str, seconds: int) -> dict[bytes, bytes]:
+        now = time.time()
+        if name not in self._tables:
+            for over in [other for other, end in self._ends.items() if end <= now]:
+                del self._tables[over], self._ends[over]
+        self._ends[name] = now + seconds
+        return self._tables.setdefault(name, {})
+
+    def read(self, wanted: Sequence[Wanted]) -> list[dict[bytes, bytes]]:
+        with self._lock:
+            return [self._read(table, fields) for table, fields in wanted]
+
+    def _read(self, name: str, fields: tuple[bytes, ...] | None) -> dict[bytes, bytes]:
+        table = self._tables.get(name, {})
+        if fields is None:
+            return dict(table)
+        return {field: table[field] for field in fields if field in table}
+
+    def drop(self, table: str, fields: Sequence[bytes]) -> None:
+        with self._lock:
+            kept = self._tables.get(table, {})
+            dropped = [kept.pop(field) for field in fields if field in kept]
+            if dropped:
+                kept[REST] = joined(kept.get(REST), dropped)

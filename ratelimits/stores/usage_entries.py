@@ -1,0 +1,124 @@
+"""What one caller did within a minute or an hour, as one value. No I/O.
+
+Lines of a label and its numbers. The label `""` is that of all requests, others are a limit's
+name and the scope that was asked for. The numbers are allowed, refused, and let pass though a
+limit in shadow would have refused: requests, then by how much their units exceed these. All are
+sums, so that what several processes counted is added up; only a peak, of an hour's busiest minute,
+is the highest. The script usage.lua does the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+# The label ends with MARK, its line with END; SPLIT is between a limit and a scope, PEAK before
+# the limit that it is the peak of.
+PEAK, SPLIT, MARK, END = "\x1d", "\x1f", "\x1e", "\n"
+NUMBERS = 6
+# Special fields of a table: the sum of everybody, and those who were too many to be kept.
+ALL, REST = b"all", b"rest"
+# Lines of one caller, and of everybody; what comes later shares a line.
+MOST_LINES, MOST_LINES_OF_ALL = 32, 256
+OTHERS = f"…{SPLIT}"
+LONGEST = 80
+
+Entry = dict[str, list[int]]
+_unwanted = {ord(mark): " " for mark in (PEAK, SPLIT, MARK, END)}
+
+
+@lru_cache(maxsize=4096)
+def label_of(limit: str, scope: str) -> str:
+    """The label of a limit and a scope."""
+    return f"{_clean(limit)}{SPLIT}{_clean(scope)}"
+
+
+def _clean(name: str) -> str:
+    return name.translate(_unwanted)[:LONGEST]
+
+
+def split_label(label: str) -> tuple[str, str]:
+    """The limit and the scope of a label."""
+    limit, _, scope = label.partition(SPLIT)
+    return limit, scope
+
+
+def packed(entry: Mapping[str, Iterable[int]]) -> bytes:
+    lines = []
+    for label, numbers in entry.items():
+        text = ",".join([str(number) if number else "" for number in numbers]).rstrip(",")
+        lines.append(f"{label}{MARK}{text}{END}")
+    return "".join(lines).encode("utf-8", "replace")
+
+
+def unpacked(value: bytes | None) -> Entry:
+    """The lines of a value, which may be cut short or not ours: then what there is of it."""
+    entry: Entry = {}
+    for line in (value or b"").decode("utf-8", "replace").split(END):
+        label, mark, text = line.partition(MARK)
+        if mark:
+            numbers = [_number(part) for part in text.split(",")[:NUMBERS]]
+            entry[label] = numbers + [0] * (NUMBERS - len(numbers))
+    return entry
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text) if text else 0
+    except ValueError:
+        return 0
+
+
+def add(entry: Entry, more: Mapping[str, Iterable[int]], most: int = MOST_LINES) -> None:
+    """Add up two entries. Peaks stay what they are."""
+    for label, numbers in more.items():
+        place = label if label in entry or not label or len(entry) < most else OTHERS
+        found = entry.setdefault(place, [0] * NUMBERS)
+        for index, number in enumerate(numbers):
+            found[index] += number
+
+
+def raise_peaks(hour: Entry, minute: Mapping[str, list[int]]) -> None:
+    """Remember of a minute how many units each limit let pass, if no minute had more."""
+    units: dict[str, int] = {}
+    for label, numbers in minute.items():
+        if label:
+            limit = label.partition(SPLIT)[0]
+            units[limit] = units.get(limit, 0) + numbers[0] + numbers[3]
+    for limit, count in units.items():
+        peak = hour.setdefault(PEAK + limit, [0] * NUMBERS)
+        peak[0] = max(peak[0], count)
+
+
+def without_peaks(entry: Entry) -> Entry:
+    return {label: numbers for label, numbers in entry.items() if not label.startswith(PEAK)}
+
+
+def most_lines(field: bytes) -> int:
+    return MOST_LINES_OF_ALL if field == ALL else MOST_LINES
+
+
+def requests_in(value: bytes) -> int:
+    """How many requests there are in a value, refused or not."""
+    total = unpacked(value).get("", (0, 0))
+    return total[0] + total[1]
+
+
+def counted(
+    minute: bytes | None, hour: bytes | None, field: bytes, more: bytes
+) -> tuple[bytes, bytes]:
+    """The values of a minute and of its hour, with more counted in both."""
+    delta, most = unpacked(more), most_lines(field)
+    of_minute, of_hour = unpacked(minute), unpacked(hour)
+    add(of_minute, delta, most)
+    add(of_hour, delta, 2 * most)
+    raise_peaks(of_hour, of_minute)
+    return packed(of_minute), packed(of_hour)
+
+
+def joined(rest: bytes | None, dropped: Iterable[bytes]) -> bytes:
+    """The value of those who were too many, with some more of them."""
+    entry = unpacked(rest)
+    for value in dropped:
+        add(entry, without_peaks(unpacked(value)))
+    return packed(entry)

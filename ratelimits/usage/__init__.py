@@ -1,0 +1,31 @@
+"""What was asked and refused: counted for each caller, limit and scope, by minute and by hour."""
+
+from __future__ import annotations
+
+from .reading import history, peaks, recent, refused_now, top, totals
+from .recorder import recorder
+from .values import Counts, History, Line, Peak, Point, Refusal, Top, Used
+
+
+def flush() -> None:
+    """Write now what this process has counted. Raises StoreUnavailable."""
+    recorder.flush()
+
+
+__all__ = [
+    "Counts",
+    "History",
+    "Line",
+    "Peak",
+    "Point",
+    "Refusal",
+    "Top",
+    "Used",
+    "flush",
+    "history",
+    "peaks",
+    "recent",
+    "refused_now",
+    "top",
+    "totals",
+]

@@ -1,0 +1,238 @@
+"""What was asked and refused, read from the store. Every reader may raise StoreUnavailable."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from ratelimits.exceptions import StoreUnavailable
+from ratelimits.limits import Owner
+from ratelimits.stores import patient_store
+from ratelimits.stores.usage import Wanted
+from ratelimits.stores.usage_entries import ALL, PEAK, REST, Entry, split_label, unpacked
+
+from .pages import (
+    HOUR,
+    HOURS_KEPT,
+    MINUTE,
+    MINUTES_KEPT,
+    field_of,
+    hour_page,
+    minute_page,
+    moment,
+    now,
+    owner_of,
+)
+from .values import NONE, Counts, History, Line, Peak, Point, Refusal, Top, Used
+
+By = Literal["requests", "allowed", "refused", "shadow", "units"]
+# Seconds for which nobody asks again.
+AWAY_FOR = 1.0
+
+
+def recent(keys: Sequence[str], minutes: int = 60, kind: str = "tenant") -> list[Counts]:
+    """What each of these tenants did in the last so many minutes, this one included.
+
+    `kind` is "address" for callers who have no tenant. One round trip for all of them.
+    """
+    if not keys:
+        return []
+    fields = tuple(field_of(Owner(kind, key)) for key in keys)
+    current = now() // MINUTE
+    numbers = range(current - minutes + 1, current + 1)
+    # The hour has room for more callers than the minute has.
+    hours = range(-(-numbers[0] * MINUTE // HOUR), current * MINUTE // HOUR + 1)
+    pages = [*map(minute_page, numbers), *map(hour_page, hours)]
+    found = _read([Wanted(page, (*fields, REST)) for page in pages])
+    cut = any(REST in table for table in found)
+    of_minutes, of_hours = found[: len(numbers)], found[len(numbers) :]
+    return [
+        _larger(_sum(of_minutes, field), _sum(of_hours, field))._replace(at_least=cut)
+        for field in fields
+    ]
+
+
+def history(
+    key: str, hours: int = HOURS_KEPT, minutes: int = MINUTES_KEPT, kind: str = "tenant"
+) -> History:
+    """What one tenant did, by limit and scope, in each of the last minutes and hours."""
+    return _history(field_of(Owner(kind, key)), minutes, hours)
+
+
+def totals(hours: int = HOURS_KEPT, minutes: int = 60) -> History:
+    """What all callers together did."""
+    return _history(ALL, minutes, hours)
+
+
+def peaks(keys: Sequence[str], hours: int = 24) -> list[Mapping[str, Peak]]:
+    """For each tenant, by a limit's name, the most units that it let pass in a minute or an hour.
+
+    Of the last so many hours, this one included.
+    """
+    if not keys:
+        return []
+    fields = tuple(field_of(Owner("tenant", key)) for key in keys)
+    current = now() // HOUR
+    tables = _read([Wanted(hour_page(current - ago), fields) for ago in range(hours)])
+    return [_peaks(_entries(tables, field)) for field in fields]
+
+
+def top(count: int = 20, hours: int = 2, by: By = "requests", limit: str = "") -> Top:
+    """Who did most within the last so many hours of the clock, this one included.
+
+    With the name of a `limit`, who did most of what that limit counted.
+    """
+    current = now() // HOUR
+    tables = _read([Wanted(hour_page(current - ago)) for ago in range(hours)])
+    sums: dict[bytes, Counts] = {}
+    for table in tables:
+        for field, value in table.items():
+            if field not in (ALL, REST):
+                sums[field] = sums.get(field, NONE).plus(_counts(unpacked(value), limit))
+    ranked = sorted(sums.items(), key=lambda pair: -int(getattr(pair[1], by)))
+    callers = [
+        Used(owner, counts)
+        for field, counts in ranked[:count]
+        if getattr(counts, by) > 0 and (owner := owner_of(field)) is not None
+    ]
+    since = moment((current - hours + 1) * HOUR)
+    return Top(since, tuple(callers), any(REST in table for table in tables))
+
+
+def refused_now(minutes: int = 5, count: int = 20) -> tuple[Refusal, ...]:
+    """Whom a limit refused within the last so many minutes, the most often refused first."""
+    current = now() // MINUTE
+    numbers = range(current - minutes + 1, current + 1)
+    found: dict[tuple[bytes, str], Refusal] = {}
+    for number, table in zip(
+        numbers, _read([Wanted(minute_page(n)) for n in numbers]), strict=True
+    ):
+        for field, value in table.items():
+            owner = None if field in (ALL, REST) else owner_of(field)
+            if owner is not None:
+                _refusals(found, field, owner, unpacked(value), number)
+    refusals = sorted(found.values(), key=lambda refusal: -refusal.counts.refused)
+    return tuple(refusals[:count])
+
+
+def _refusals(
+    found: dict[tuple[bytes, str], Refusal], field: bytes, owner: Owner, entry: Entry, number: int
+) -> None:
+    at = moment(number * MINUTE)
+    for label, numbers in entry.items():
+        counts = _counts_of(numbers)
+        if label and not label.startswith(PEAK) and counts.refused > 0:
+            before = found.get((field, label))
+            since = at if before is None else before.since
+            counts = counts if before is None else counts.plus(before.counts)
+            line = Line(*split_label(label))
+            found[field, label] = Refusal(owner, line, counts, since, at)
+
+
+def _history(field: bytes, minutes: int, hours: int) -> History:
+    current = now()
+    of_minutes = range(current // MINUTE - minutes + 1, current // MINUTE + 1)
+    of_hours = range(current // HOUR - hours + 1, current // HOUR + 1)
+    wanted = (field,) if field == ALL else (field, REST)
+    pages = [*map(minute_page, of_minutes), *map(hour_page, of_hours)]
+    tables = _read([Wanted(page, wanted) for page in pages])
+    points = [
+        _point(number * seconds, seconds, table, field)
+        for number, seconds, table in zip(
+            [*of_minutes, *of_hours], [MINUTE] * minutes + [HOUR] * hours, tables, strict=True
+        )
+    ]
+    return History(tuple(points[:minutes]), tuple(points[minutes:]))
+
+
+def _point(start: int, seconds: int, table: Mapping[bytes, bytes], field: bytes) -> Point:
+    entry = unpacked(table.get(field))
+    total = _counts(entry)._replace(at_least=REST in table)
+    lines = {
+        Line(*split_label(label)): _counts_of(numbers)
+        for label, numbers in entry.items()
+        if label and not label.startswith(PEAK)
+    }
+    return Point(moment(start), seconds, total, lines)
+
+
+def _peaks(entries: Iterable[Entry]) -> Mapping[str, Peak]:
+    found: dict[str, Peak] = {}
+    for entry in entries:
+        hour: dict[str, int] = {}
+        for label, numbers in entry.items():
+            if label.startswith(PEAK):
+                limit = label[len(PEAK) :]
+                peak = found.get(limit, Peak())
+                found[limit] = peak._replace(minute=max(peak.minute, numbers[0]))
+            elif label:
+                limit = split_label(label)[0]
+                hour[limit] = hour.get(limit, 0) + numbers[0] + numbers[3]
+        for limit, units in hour.items():
+            peak = found.get(limit, Peak())
+            found[limit] = peak._replace(hour=max(peak.hour, units))
+    return found
+
+
+def _entries(tables: Iterable[Mapping[bytes, bytes]], field: bytes) -> list[Entry]:
+    return [unpacked(table[field]) for table in tables if field in table]
+
+
+def _sum(tables: Iterable[Mapping[bytes, bytes]], field: bytes) -> Counts:
+    total = NONE
+    for entry in _entries(tables, field):
+        total = total.plus(_counts(entry))
+    return total
+
+
+def _larger(one: Counts, other: Counts) -> Counts:
+    return max(one, other, key=lambda counts: counts.requests)
+
+
+def _counts(entry: Entry, limit: str = "") -> Counts:
+    """All requests of an entry, or what a limit counted of them in all scopes."""
+    if not limit:
+        return _counts_of(entry[""]) if "" in entry else NONE
+    total = NONE
+    for label, numbers in entry.items():
+        if label and split_label(label)[0] == limit:
+            total = total.plus(_counts_of(numbers))
+    return total
+
+
+def _counts_of(numbers: Sequence[int]) -> Counts:
+    # What was given back may be of an earlier minute.
+    allowed, refused, shadow, *beyond = numbers
+    units = (allowed + beyond[0], refused + beyond[1], shadow + beyond[2])
+    return Counts._make([*(max(0, number) for number in (allowed, refused, shadow, *units)), False])
+
+
+class Away:
+    """Remembers for a second that the store did not answer: a page asks several times."""
+
+    def __init__(self) -> None:
+        self.until = 0.0
+        self.text = ""
+
+    def check(self) -> None:
+        if time.monotonic() < self.until:
+            raise StoreUnavailable(self.text)
+
+    def begin(self, error: StoreUnavailable) -> None:
+        self.until, self.text = time.monotonic() + AWAY_FOR, str(error)
+
+    def forget(self) -> None:
+        self.until = 0.0
+
+
+away = Away()
+
+
+def _read(wanted: Sequence[Wanted]) -> list[dict[bytes, bytes]]:
+    away.check()
+    try:
+        return patient_store().usage.read(wanted)
+    except StoreUnavailable as error:
+        away.begin(error)
+        raise
