@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from django import forms
 from django.contrib import admin
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Field, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -13,37 +14,14 @@ from django.utils.translation import gettext_lazy as _
 
 from ratelimits.conf import conf
 from ratelimits.models import Plan, PlanLimit, Tenant, TenantLimit
+from ratelimits.tenants import examples
 
-from .base import LimitForm, StackedInline, TrapsAdmin, described
+from .base import TrapsAdmin
 from .labels import tenant_label
 from .receipts import ReceiptsAdmin
+from .tenant_limits import OwnLimitsFilter, TenantLimitInline, listed
 from .tenant_pages import TenantPagesAdmin
 from .traps import traps
-
-
-class TenantLimitInline(LimitForm, StackedInline[TenantLimit, Tenant]):
-    model = TenantLimit
-    verbose_name = _("limit")
-    verbose_name_plural = _("limits of its own: one named like the plan's replaces it")
-    fields = [
-        ("name", "rate", "burst", "scope"),
-        ("algorithm", "mode", "on_store_failure"),
-        ("expires_at", "reason"),
-    ]
-
-
-class OwnLimitsFilter(admin.SimpleListFilter):
-    title = _("limits of their own")
-    parameter_name = "own"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("yes", _("Yes")), ("no", _("No"))]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        own = Exists(TenantLimit.objects.filter(tenant=OuterRef("pk")))
-        if self.value() == "yes":
-            return queryset.filter(own)
-        return queryset.exclude(own) if self.value() == "no" else queryset
 
 
 @admin.register(Tenant)
@@ -64,6 +42,14 @@ class TenantAdmin(ReceiptsAdmin, TenantPagesAdmin, TrapsAdmin[Tenant]):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Tenant]:
         return super().get_queryset(request).prefetch_related("limits")
+
+    def formfield_for_dbfield(
+        self, db_field: Field[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> forms.Field | None:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and db_field.name == "key":
+            field.help_text = _key_help()
+        return field
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         key, *others = super().get_list_display(request)
@@ -86,7 +72,7 @@ class TenantAdmin(ReceiptsAdmin, TenantPagesAdmin, TrapsAdmin[Tenant]):
 
     @admin.display(description=_("limits of its own"))
     def own_limits(self, tenant: Tenant) -> SafeString:
-        return described(tenant.limits.all())
+        return listed(tenant.limits.all())
 
     def traps(self, obj: Tenant) -> Iterable[str]:
         # Read again: what came with the page is from before it was saved.
@@ -96,6 +82,14 @@ class TenantAdmin(ReceiptsAdmin, TenantPagesAdmin, TrapsAdmin[Tenant]):
         plan = obj.plan or plans.filter(is_default=True).first()
         sold = PlanLimit.objects.using(obj._state.db).filter(plan=plan)
         return traps(own, beside=sold.exclude(name__in=own.values("name")))
+
+
+def _key_help() -> str:
+    """How keys look that the project's resolvers make."""
+    found = ", ".join(examples())
+    if not found:
+        return gettext("As the TENANT setting gives it.")
+    return gettext("As the TENANT setting gives it, such as %s.") % found
 
 
 def _label_field() -> list[str]:
