@@ -13,9 +13,7 @@ from .models import ModeSwitch, SwitchTo
 from .modes import LONGEST
 from .rates import Rate
 from .rows import write_alias
-from .stores import get_store
-from .stores.guarded import GuardedStore
-from .stores.memory import MemoryStore
+from .stores import counts_alone, get_store
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def spread() -> str:
     store = get_store()
     if store is None:
         return _("The cache is a dummy, so that nothing is counted anyway.")
-    if isinstance(store, GuardedStore) and isinstance(store.store, MemoryStore):
+    if counts_alone():
         reason = _("Each process counts in its own memory.")
     else:
         row = mode_now().row

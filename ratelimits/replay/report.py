@@ -10,6 +10,8 @@ from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
+from ratelimits.management.tables import table
+
 from .calls import Log
 from .plans import Limits
 from .times import SECOND
@@ -160,14 +162,6 @@ def _row(tried: Tried) -> tuple[str, ...]:
         ", ".join(sorted(refused.limits)),
         tried.smallest or gettext("none of them"),
     )
-
-
-def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Columns as wide as what is in them."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
 
 
 def when(at: int, exact: bool = False) -> str:

@@ -74,6 +74,12 @@ def patient_store() -> Store:
         return _patient[key]
 
 
+def counts_alone() -> bool:
+    """Whether each process counts in its own memory, so that no other one can see it."""
+    store = get_store()
+    return isinstance(store, GuardedStore) and isinstance(store.store, MemoryStore)
+
+
 def backend_of(alias: str) -> BaseCache:
     """The cache behind an alias. Raises InvalidStore if there is none."""
     try:

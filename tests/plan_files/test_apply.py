@@ -287,5 +287,5 @@ def test_the_history(file: Path) -> None:
 
 def test_nobody_of_that_name(file: Path) -> None:
     ended = apply(file, "--user", "nobody")
-    assert ended.code == 2 and 'no user "nobody"' in ended.err
+    assert ended.code == 2 and "no user “nobody”" in ended.err
     assert not Plan.objects.exists()

@@ -6,13 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.apps import apps
-from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, transaction
 from django.utils.translation import gettext, ngettext
 
 from ratelimits import rows
+from ratelimits.management.users import user_of
 from ratelimits.plan_files.applying import apply
 from ratelimits.plan_files.comparing import Difference, compare
 from ratelimits.plan_files.kinds import stored
@@ -51,7 +50,7 @@ class Command(BaseCommand):
                 present = stored(alias)
                 difference = compare(wanted, present, alias, prune)
                 if not diff:
-                    apply(difference.changes, present, alias, _user(user))
+                    apply(difference.changes, present, alias, user_of(user, FAULT))
         except BadFile as error:
             raise _fault(file, error) from error
         except Error as error:
@@ -100,17 +99,3 @@ def _read(file: str) -> Wanted:
 
 def _fault(file: str, error: BadFile) -> CommandError:
     return CommandError("\n".join(f"{file}: {fault}" for fault in error.faults), returncode=FAULT)
-
-
-def _user(name: str | None) -> Any:
-    if name is None:
-        return None
-    if not apps.is_installed("django.contrib.admin"):
-        told = gettext("The history is the admin's, which is not installed.")
-        raise CommandError(told, returncode=FAULT)
-    model: Any = get_user_model()
-    try:
-        return model._default_manager.get_by_natural_key(name)
-    except model.DoesNotExist as error:
-        told = gettext('There is no user "%s".') % name
-        raise CommandError(told, returncode=FAULT) from error
