@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.widgets import AdminTextareaWidget
+from django.contrib.admin.widgets import AdminSplitDateTime, AdminTextareaWidget
 from django.db import models
-from django.forms.formsets import BaseFormSet
+from django.forms.formsets import DELETION_FIELD_NAME, BaseFormSet
+from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 
 from ratelimits.models.base import LimitModel
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin
     TabularInline = admin.TabularInline
     StackedInline = admin.StackedInline
+    InlineFormSet = BaseInlineFormSet[Any, Any, Any]
 else:
     # Django's own have no type parameters when the program runs.
     class _Typed:
@@ -36,6 +39,8 @@ else:
 
     class StackedInline(_Typed, admin.StackedInline):
         pass
+
+    InlineFormSet = BaseInlineFormSet
 
 
 class TrapsAdmin(ModelAdmin[M]):
@@ -60,10 +65,31 @@ class TrapsAdmin(ModelAdmin[M]):
             messages.warning(request, trap)
 
 
+class LimitFormSet(InlineFormSet):
+    """Rows whose boxes for deletion have a name too."""
+
+    def add_fields(self, form: forms.Form, index: int | None) -> None:
+        super().add_fields(form, index)
+        delete = form.fields.get(DELETION_FIELD_NAME)
+        if delete is not None:
+            delete.widget.attrs["aria-label"] = str(delete.label)
+
+
+def name_widgets(field: forms.Field, of_column: bool = False) -> None:
+    """Names for who can't see it, where Django has heads of columns or one label for two inputs."""
+    widget, label = field.widget, str(field.label)
+    if isinstance(widget, AdminSplitDateTime):
+        for part, name in zip(widget.widgets, (gettext("date"), gettext("time")), strict=True):
+            part.attrs["aria-label"] = f"{label}: {name}"
+    elif of_column:
+        widget.attrs["aria-label"] = label
+
+
 class LimitForm:
     """For inlines of limits: fields as wide as what is typed there, so that a row fits."""
 
     extra = 0
+    formset: Any = LimitFormSet
     # Without the classes by which the admin's style sheet makes them twice as wide.
     attributes = {
         "name": {"class": "ratelimits-text", "size": "11"},
@@ -79,6 +105,7 @@ class LimitForm:
         field: forms.Field | None = parent.formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None:
             field.widget.attrs.update(self.attributes.get(db_field.name, {}))
+            name_widgets(field, of_column=isinstance(self, admin.TabularInline))
         return field
 
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
@@ -8,13 +11,21 @@ from ratelimits.models import ServiceLimit
 from .base import ModelAdmin
 
 
+class ScopeFilter(admin.AllValuesFieldListFilter):
+    """By scope, where the empty one has a name."""
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        for choice in super().choices(changelist):
+            yield {**choice, "display": choice["display"] or _("all requests")}
+
+
 @admin.register(ServiceLimit)
 class ServiceLimitAdmin(ModelAdmin[ServiceLimit]):
     """Limits that protect the service, whatever was sold."""
 
     fields = ["name", "rate", "burst", "per", "scope", "mode"]
     list_display = ["name", "rate_in_words", "per", "scope", "mode"]
-    list_filter = ["per", "mode", "scope"]
+    list_filter = ["per", "mode", ("scope", ScopeFilter)]
     search_fields = ["name", "scope"]
 
     @admin.display(description=_("rate"), ordering="rate")

@@ -25,7 +25,13 @@ def page(request: HttpRequest) -> HttpResponse:
     return HttpResponse("<h1>Welcome</h1>")
 
 
+def icon(request: HttpRequest) -> HttpResponse:
+    """Browsers ask for it, and tell in their console that there is none."""
+    return HttpResponse(status=204)
+
+
 urlpatterns = [
+    path("favicon.ico", icon),
     path("admin/", admin.site.urls),
     path("api/orders", Orders.as_view()),
     path("page", page),
