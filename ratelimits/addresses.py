@@ -35,7 +35,7 @@ def address_of(request: HasMeta) -> str:
     if forwarded and trusted:
         chain = [entry.strip() for entry in forwarded.split(",")]
         peer = chain[-min(trusted, len(chain))]
-    elif forwarded and (not peer or _is_private(peer)):
+    elif forwarded and (not peer or is_private(peer)):
         once.warning(
             "A proxy at a private address sends X-Forwarded-For, which is ignored, so that all "
             "of its clients count as one. Set RATELIMITS['TRUSTED_PROXIES'] to the number of "
@@ -77,7 +77,7 @@ def _parse(text: str) -> IPv4Address | IPv6Address | None:
 
 
 @lru_cache(maxsize=1024)
-def _is_private(text: str) -> bool:
+def is_private(text: str) -> bool:
     """Also for the addresses of carriers and clouds (RFC 6598), which count as neither."""
     address = _parse(text)
     return address is not None and not address.is_global
