@@ -19,6 +19,7 @@ from ratelimits.models import Plan, TenantLimit
 from ratelimits.overrides import named
 from ratelimits.standing import InForce, Level, Origin, Standing, standing_of
 
+from .tenant_usage import Lately, lately
 from .words import count, lasting, moment
 
 # Below so much of the whole, in percent, a meter warns.
@@ -49,11 +50,12 @@ class Row:
     level: str
     full: str
     refuses: bool
+    refused: str
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What a page shows of a caller's standing."""
+    """What a page shows of a caller's standing, and of its last hour."""
 
     standing: Standing | None
     verdict: tuple[str, ...]
@@ -66,14 +68,16 @@ class Panel:
 
 def panel_of(who: str | Caller, own: Iterable[TenantLimit] = ()) -> Panel:
     """The panel of a caller. `own` are its rows, which know the reasons."""
+    caller = Caller(who) if isinstance(who, str) else who
     try:
-        standing = standing_of(who)
+        standing = standing_of(caller)
     except CatalogUnavailable:
         return Panel(None, (_("The limits are unavailable: the database can't be read."),), ())
     rows_by_name = {row.name: row for row in own}
-    plan = _plan_link(standing)
-    rows = (_row(found, plan, rows_by_name) for found in standing.limits)
-    return Panel(standing, tuple(_verdict(standing)), tuple(rows))
+    plan, hour = _plan_link(standing), lately(caller)
+    rows = (_row(found, plan, rows_by_name, hour) for found in standing.limits)
+    told = hour.sentence if hour else _("What it did in the last hour is unavailable.")
+    return Panel(standing, (*_verdict(standing), told), tuple(rows))
 
 
 def _verdict(standing: Standing) -> Iterable[str]:
@@ -112,7 +116,9 @@ def _refusal(found: InForce) -> str:
     return text % {**told, "wait": lasting(found.wait) if found.wait else ""}
 
 
-def _row(found: InForce, plan: SafeString | str, own: Mapping[str, TenantLimit]) -> Row:
+def _row(
+    found: InForce, plan: SafeString | str, own: Mapping[str, TenantLimit], hour: Lately | None
+) -> Row:
     limit, origin = found.limit, found.origin
     row = own.get(limit.name) if origin.kind == "own" else None
     return Row(
@@ -126,6 +132,7 @@ def _row(found: InForce, plan: SafeString | str, own: Mapping[str, TenantLimit])
         level=_level(found),
         full=_full(found.level),
         refuses=found.refuses,
+        refused=hour.refused_by(limit.name, limit.is_shadow) if hour else _("unavailable"),
     )
 
 

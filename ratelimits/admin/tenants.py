@@ -21,18 +21,26 @@ from .labels import tenant_label
 from .receipts import ReceiptsAdmin
 from .tenant_limits import OwnLimitsFilter, TenantLimitInline, listed
 from .tenant_pages import TenantPagesAdmin
+from .tenant_usage import UsageAdmin
 from .traps import traps
 
 
 @admin.register(Tenant)
-class TenantAdmin(ReceiptsAdmin, TenantPagesAdmin, TrapsAdmin[Tenant]):
+class TenantAdmin(ReceiptsAdmin, TenantPagesAdmin, UsageAdmin, TrapsAdmin[Tenant]):
     """Tenants, the plan of each, and what was agreed with them beyond it."""
 
     actions = ["reset_selected"]
     autocomplete_fields = ["plan"]
     fields = ["key", "name", "plan", "notes"]
     inlines = [TenantLimitInline]
-    list_display = ["key", "name", "plan_name", "own_limits"]
+    list_display = [
+        "key",
+        "name",
+        "plan_name",
+        "own_limits",
+        "requests_lately",
+        "refused_lately",
+    ]
     list_filter = ["plan", OwnLimitsFilter]
     list_select_related = ["plan"]
     search_fields = ["key", "name"]
