@@ -170,7 +170,7 @@ def test_one_plan_at_most_is_made_default(admin_client: Client, plan: Plan) -> N
 
 def test_a_plan_in_use_is_not_deleted(admin_client: Client, tenant: Tenant) -> None:
     response = admin_client.post(f"{PLANS}{tenant.plan_id}/delete/", {"post": "yes"})
-    assert "would require deleting the following protected" in response.content.decode()
+    assert "is in use, so it can't be deleted" in response.content.decode()
     assert Plan.objects.exists()
 
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from ratelimits.models import Plan, PlanLimit, Tenant
 
 from .base import LimitForm, TabularInline, TrapsAdmin, described
+from .plan_pages import PlanPagesAdmin
 from .traps import traps
 
 
@@ -28,7 +29,7 @@ class PlanLimitInline(LimitForm, TabularInline[PlanLimit, Plan]):
 
 
 @admin.register(Plan)
-class PlanAdmin(TrapsAdmin[Plan]):
+class PlanAdmin(PlanPagesAdmin, TrapsAdmin[Plan]):
     """Plans with their limits in one form."""
 
     actions = ["make_default"]
@@ -39,6 +40,9 @@ class PlanAdmin(TrapsAdmin[Plan]):
     prepopulated_fields = {"slug": ["name"]}
     save_as = True
     search_fields = ["name", "slug"]
+
+    class Media:
+        css = {"all": ["ratelimits/tenant.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Plan]:
         plans = super().get_queryset(request).prefetch_related("limits")

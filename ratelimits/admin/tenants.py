@@ -18,6 +18,7 @@ from ratelimits.tenants import examples
 
 from .base import TrapsAdmin
 from .labels import tenant_label
+from .moves import MovesAdmin
 from .receipts import ReceiptsAdmin
 from .tenant_limits import OwnLimitsFilter, TenantLimitInline, listed
 from .tenant_pages import TenantPagesAdmin
@@ -26,10 +27,10 @@ from .traps import traps
 
 
 @admin.register(Tenant)
-class TenantAdmin(ReceiptsAdmin, TenantPagesAdmin, UsageAdmin, TrapsAdmin[Tenant]):
+class TenantAdmin(ReceiptsAdmin, MovesAdmin, TenantPagesAdmin, UsageAdmin, TrapsAdmin[Tenant]):
     """Tenants, the plan of each, and what was agreed with them beyond it."""
 
-    actions = ["reset_selected"]
+    actions = ["move_selected", "reset_selected"]
     autocomplete_fields = ["plan"]
     fields = ["key", "name", "plan", "notes"]
     inlines = [TenantLimitInline]
