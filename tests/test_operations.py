@@ -18,6 +18,7 @@ from django.test import Client
 from django.test.utils import override_settings
 from django.urls import path
 
+from ratelimits import usage
 from ratelimits.doctor.report import examine
 from ratelimits.edits import Edit
 from ratelimits.keys import digest
@@ -122,6 +123,10 @@ def test_a_redis_as_it_says(as_before: RedisServer, settings: Any) -> None:
     reset("acme")
     assert take("acme").allowed
     store.count_processes("one", 300)
+    usage.flush()
+    assert usage.recent(["acme"])[0].requests == 6
+    assert usage.top().callers
+    store.store.usage.drop("a table", 60, [b"field"])
     assert not store.breaker.is_open
     found = examine()
     assert [finding for finding in found if finding.level != "ok"] == []

@@ -28,11 +28,14 @@ from .database_sqlite import SQLiteTable
 from .database_tables import MissingRows, Read, Table
 from .facts import DatabaseFacts
 from .stateful import stale
+from .usage_values import Make
 from .values import SECOND, ValueStore, Write
 
 TABLES: dict[str, type[Table]] = {"postgresql": PostgreSQLTable, "sqlite": SQLiteTable}
 # One take in so many also looks at so many rows, and deletes the expired ones among them.
 SWEEP_EVERY, SWEEP_ROWS = 256, 1000
+# Keys that one statement asks for.
+MOST_KEYS = 500
 # How often rows are made that somebody deletes again before they are locked.
 TRIES = 5
 # What databases say when somebody else holds a lock for too long, or a deadlock was broken, and
@@ -115,6 +118,26 @@ class DatabaseStore(ValueStore):
             value, count = processes.announced(before, ident, read.now, seconds)
             table.write([Write(key, value, seconds * SECOND)], read.now)
         return count
+
+    def change(self, seconds: Mapping[str, int], make: Make) -> None:
+        """See usage_values.Values."""
+        with self._table() as table:
+            read = _read(table, tuple(sorted(seconds)), (), lock=True)
+            made: dict[str, bytes] = {}
+            for key in seconds:
+                made[key] = make(key, read.values.get(key), made)
+            table.write(
+                [Write(key, value, seconds[key] * SECOND) for key, value in made.items()], read.now
+            )
+
+    def values(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        """See usage_values.Values."""
+        found: dict[str, bytes] = {}
+        with self._table() as table:
+            for start in range(0, len(keys), MOST_KEYS):
+                some = tuple(keys[start : start + MOST_KEYS])
+                found.update(table.read((), some, lock=False).values)
+        return found
 
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         with self._table() as table:

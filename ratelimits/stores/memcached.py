@@ -13,13 +13,14 @@ from django.core.cache.backends.base import memcache_key_warnings
 from ratelimits.algorithms import Operation, State
 from ratelimits.algorithms.base import ceil_div
 from ratelimits.clock import microseconds
-from ratelimits.exceptions import InvalidStore, StoreBusy
+from ratelimits.exceptions import InvalidStore, PartUnavailable, StoreBusy, StoreUnavailable
 
 from . import processes
 from .base import Answer, Group
 from .facts import MemcachedFacts
 from .memcached_servers import Item, Servers
 from .stateful import stale
+from .usage_values import Make
 from .values import SECOND, ValueStore, Write
 
 # The longest pause, in seconds, after others were faster.
@@ -147,6 +148,30 @@ class MemcachedStore(ValueStore):
             if self._swap(Write(key, value, seconds * SECOND), item):
                 return count
             _pause(deadline)
+
+    def change(self, seconds: Mapping[str, int], make: Make) -> None:
+        """See usage_values.Values. Each item for itself."""
+        made: dict[str, bytes] = {}
+        for key, kept in seconds.items():
+            try:
+                made[key] = self._changed(key, kept, make, made)
+            except StoreUnavailable as error:
+                if not made:
+                    raise
+                raise PartUnavailable(str(error)) from error
+
+    def _changed(self, key: str, seconds: int, make: Make, made: Mapping[str, bytes]) -> bytes:
+        deadline = time.monotonic() + self.timeout
+        while True:
+            item = self.servers.gets([key]).get(key)
+            value = make(key, None if item is None else item.value, made)
+            if self._swap(Write(key, value, seconds * SECOND), item):
+                return value
+            _pause(deadline)
+
+    def values(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        """See usage_values.Values."""
+        return {key: item.value for key, item in self.servers.gets(keys).items()}
 
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         for key in self._names(group, subjects):

@@ -26,6 +26,7 @@ from .redis_exchange import Connections
 from .redis_parts import EVERYONE
 from .redis_pipes import NoPipe, Pipes
 from .redis_sentinel import own_sentinel_pool
+from .usage_redis import RedisTables
 
 if TYPE_CHECKING:
     from .redis_cluster import Cluster
@@ -208,6 +209,11 @@ class RedisStore(Store):
         now = int(self._do("TIME")[0])
         key = self.make_key(processes.key())
         return int(self._do("ZCOUNT", key, now - seconds + 1, "+inf"))
+
+    @cached_property
+    def usage(self) -> RedisTables:
+        """See Store.usage. Of a cluster it is on one node: where the limits of everyone are."""
+        return RedisTables(self._do, self.make_key)
 
     @property
     def address(self) -> str:

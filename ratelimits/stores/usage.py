@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import NamedTuple
 
-from .usage_entries import REST, counted, joined
+from .usage_entries import REST, of_hour, of_minute
 
 
 class Pages(NamedTuple):
@@ -42,8 +42,11 @@ class Tables(ABC):
         """The fields that there are, in one round trip."""
 
     @abstractmethod
-    def drop(self, table: str, fields: Sequence[bytes]) -> None:
-        """Add up fields of a table in the one of those who were too many, and forget them."""
+    def drop(self, table: str, seconds: int, fields: Sequence[bytes]) -> None:
+        """Forget fields of a table, and that there were more is remembered in REST.
+
+        The table stays for so many seconds from now on.
+        """
 
 
 class MemoryTables(Tables):
@@ -59,9 +62,8 @@ class MemoryTables(Tables):
             minute = self._table(pages.minute, pages.minute_seconds)
             hour = self._table(pages.hour, pages.hour_seconds)
             for field, more in entries.items():
-                minute[field], hour[field] = counted(
-                    minute.get(field), hour.get(field), field, more
-                )
+                minute[field] = of_minute(minute.get(field), field, more)
+                hour[field] = of_hour(hour.get(field), field, more, minute[field])
             return len(minute), len(hour)
 
     def _table(self, name: str, seconds: int) -> dict[bytes, bytes]:
@@ -82,9 +84,9 @@ class MemoryTables(Tables):
             return dict(table)
         return {field: table[field] for field in fields if field in table}
 
-    def drop(self, table: str, fields: Sequence[bytes]) -> None:
+    def drop(self, table: str, seconds: int, fields: Sequence[bytes]) -> None:
         with self._lock:
             kept = self._tables.get(table, {})
-            dropped = [kept.pop(field) for field in fields if field in kept]
-            if dropped:
-                kept[REST] = joined(kept.get(REST), dropped)
+            for field in fields:
+                kept.pop(field, None)
+            kept.setdefault(REST, b"")

@@ -16,7 +16,7 @@ from functools import lru_cache
 # the limit that it is the peak of.
 PEAK, SPLIT, MARK, END = "\x1d", "\x1f", "\x1e", "\n"
 NUMBERS = 6
-# Special fields of a table: the sum of everybody, and those who were too many to be kept.
+# Special fields of a table: the sum of everybody; and that some were too many to be kept apart.
 ALL, REST = b"all", b"rest"
 # Lines of one caller, and of everybody; what comes later shares a line.
 MOST_LINES, MOST_LINES_OF_ALL = 32, 256
@@ -90,10 +90,6 @@ def raise_peaks(hour: Entry, minute: Mapping[str, list[int]]) -> None:
         peak[0] = max(peak[0], count)
 
 
-def without_peaks(entry: Entry) -> Entry:
-    return {label: numbers for label, numbers in entry.items() if not label.startswith(PEAK)}
-
-
 def most_lines(field: bytes) -> int:
     return MOST_LINES_OF_ALL if field == ALL else MOST_LINES
 
@@ -104,21 +100,16 @@ def requests_in(value: bytes) -> int:
     return total[0] + total[1]
 
 
-def counted(
-    minute: bytes | None, hour: bytes | None, field: bytes, more: bytes
-) -> tuple[bytes, bytes]:
-    """The values of a minute and of its hour, with more counted in both."""
-    delta, most = unpacked(more), most_lines(field)
-    of_minute, of_hour = unpacked(minute), unpacked(hour)
-    add(of_minute, delta, most)
-    add(of_hour, delta, 2 * most)
-    raise_peaks(of_hour, of_minute)
-    return packed(of_minute), packed(of_hour)
+def of_minute(value: bytes | None, field: bytes, more: bytes) -> bytes:
+    """The value of a minute, with more counted in it."""
+    entry = unpacked(value)
+    add(entry, unpacked(more), most_lines(field))
+    return packed(entry)
 
 
-def joined(rest: bytes | None, dropped: Iterable[bytes]) -> bytes:
-    """The value of those who were too many, with some more of them."""
-    entry = unpacked(rest)
-    for value in dropped:
-        add(entry, without_peaks(unpacked(value)))
+def of_hour(value: bytes | None, field: bytes, more: bytes, minute: bytes) -> bytes:
+    """The value of an hour, with more counted in it; `minute` is the minute's with the same."""
+    entry = unpacked(value)
+    add(entry, unpacked(more), 2 * most_lines(field))
+    raise_peaks(entry, unpacked(minute))
     return packed(entry)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from django.core.cache.backends.base import BaseCache
@@ -14,6 +16,7 @@ from .base import Answer, Group, Slot, Store
 from .entries import Entry, packed, unpacked
 from .packing import CODES
 from .stateful import count
+from .usage_values import Make, ValueTables
 
 SECOND = 1_000_000
 # How much longer than needed a value is kept; by far, if time stands still for the caller but
@@ -57,6 +60,19 @@ class ValueStore(Store):
     def make_key(self, key: str) -> str:
         """A key with the alias's prefix and version."""
         return str(self.backend.make_key(key))
+
+    @abstractmethod
+    def change(self, seconds: Mapping[str, int], make: Make) -> None:
+        """See usage_values.Values."""
+
+    @abstractmethod
+    def values(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        """See usage_values.Values."""
+
+    @cached_property
+    def usage(self) -> ValueTables:
+        """See Store.usage."""
+        return ValueTables(self)
 
     def _plan(self, group: Group) -> Plan:
         plan = group.prepared.get(self)

@@ -36,6 +36,8 @@ EVERY = 2.0
 REST_FOR = 60.0
 # Callers that are written at once: so many keep a server busy for about a millisecond.
 AT_ONCE = 50
+# After so many failures in a row it is worth a line in the log.
+FAILURES = 5
 # How far above its size a table may grow before it is cut, as a part of it.
 SLACK = 4
 
@@ -68,6 +70,7 @@ class Recorder:
         self._count = 0
         self._counting, self._writing = Lock(), Lock()
         self._is_awake = False
+        self._failures = 0
 
     def note(self, noted: Take | Changes) -> None:
         """On the path of each request."""
@@ -117,13 +120,14 @@ class Recorder:
     def _write_quietly(self) -> None:
         try:
             self.count()
-            if (self.waiting or self._kept) and _may_write():
+            if self._kept and _may_write():
                 self.flush()
-        except StoreUnavailable:
-            # Requests find out by themselves.
-            return
-        except StoreError as error:
-            once.error(f"Usage can't be written: {error}")
+            self._failures = 0
+        except (StoreUnavailable, StoreError) as error:
+            # That a store is away for a moment, requests find out by themselves.
+            self._failures += 1
+            if self._failures >= FAILURES:
+                once.error(f"Usage can't be written: {error}", topic="usage")
         except Exception:
             logger.exception("A bug in the recording of usage.")
 
@@ -196,15 +200,15 @@ class Recorder:
     def _cut(self, tables: Tables, pages: Pages, sizes: tuple[int, int]) -> None:
         """Drop those who did least, where there are too many."""
         of_minute, of_hour = sizes
-        for table, size, most in (
-            (pages.minute, of_minute, MINUTE_CALLERS),
-            (pages.hour, of_hour, HOUR_CALLERS),
+        for table, seconds, size, most in (
+            (pages.minute, pages.minute_seconds, of_minute, MINUTE_CALLERS),
+            (pages.hour, pages.hour_seconds, of_hour, HOUR_CALLERS),
         ):
             if size > most + most // SLACK:
                 (entries,) = tables.read([Wanted(table)])
                 fields = _least(entries, most)
                 for start in range(0, len(fields), AT_ONCE):
-                    tables.drop(table, fields[start : start + AT_ONCE])
+                    tables.drop(table, seconds, fields[start : start + AT_ONCE])
 
 
 def _may_write() -> bool:

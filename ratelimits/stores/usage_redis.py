@@ -1,0 +1,87 @@
+"""Usage in Redis and Valkey: a hash for each table, all of them in one hash slot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .usage import Pages, Tables, Wanted
+from .usage_entries import MOST_LINES, MOST_LINES_OF_ALL
+
+# What one call reads at most, since the server does nothing else meanwhile: so many fields of
+# each of so many tables, or all of so many tables.
+MOST_FIELDS, MOST_TABLES, MOST_WHOLE = 250, 80, 2
+READ = """
+local answers = {}
+for place, key in ipairs(KEYS) do
+    if #ARGV == 0 then
+        answers[place] = redis.call('HGETALL', key)
+    else
+        answers[place] = redis.call('HMGET', key, unpack(ARGV))
+    end
+end
+return answers
+"""
+DROP = """
+redis.call('HDEL', KEYS[1], unpack(ARGV, 2))
+redis.call('HSETNX', KEYS[1], 'rest', '')
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+"""
+
+
+@cache
+def script() -> str:
+    """What counts."""
+    return (Path(__file__).parent / "usage.lua").read_text()
+
+
+class RedisTables(Tables):
+    """`do` sends a command for keys that `make_key` makes, and gives the reply."""
+
+    def __init__(self, do: Callable[..., Any], make_key: Callable[[str], str]) -> None:
+        self._do = do
+        self._make_key = make_key
+
+    def add(self, pages: Pages, entries: Mapping[bytes, bytes]) -> tuple[int, int]:
+        keys = self._make_key(pages.minute), self._make_key(pages.hour)
+        kept = pages.minute_seconds, pages.hour_seconds
+        pairs = [part for pair in entries.items() for part in pair]
+        lines = MOST_LINES, MOST_LINES_OF_ALL
+        minute, hour = self._do("EVAL", script(), 2, *keys, *kept, *lines, *pairs)
+        return minute, hour
+
+    def read(self, wanted: Sequence[Wanted]) -> list[dict[bytes, bytes]]:
+        found: list[dict[bytes, bytes]] = [{} for _ in wanted]
+        for fields in dict.fromkeys(fields for _, fields in wanted):
+            places = [place for place, (_, asked) in enumerate(wanted) if asked == fields]
+            for some, part in _parts(places, fields):
+                keys = [self._make_key(wanted[place].table) for place in some]
+                replies = self._do("EVAL", READ, len(keys), *keys, *(part or ()))
+                for place, reply in zip(some, replies, strict=True):
+                    found[place].update(_table(reply, part))
+        return found
+
+    def drop(self, table: str, seconds: int, fields: Sequence[bytes]) -> None:
+        self._do("EVAL", DROP, 1, self._make_key(table), seconds, *fields)
+
+
+def _parts(
+    places: Sequence[int], fields: tuple[bytes, ...] | None
+) -> Iterator[tuple[Sequence[int], tuple[bytes, ...] | None]]:
+    """What to read in one call each."""
+    if fields is None:
+        for start in range(0, len(places), MOST_WHOLE):
+            yield places[start : start + MOST_WHOLE], None
+        return
+    for first in range(0, len(fields), MOST_FIELDS):
+        for start in range(0, len(places), MOST_TABLES):
+            yield places[start : start + MOST_TABLES], fields[first : first + MOST_FIELDS]
+
+
+def _table(reply: Sequence[Any], fields: tuple[bytes, ...] | None) -> dict[bytes, bytes]:
+    if fields is None:
+        return dict(zip(reply[::2], reply[1::2], strict=True))
+    pairs = zip(fields, reply, strict=True)
+    return {field: value for field, value in pairs if value is not None}
