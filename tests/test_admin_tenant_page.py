@@ -225,3 +225,12 @@ def test_pages_need_few_queries(
     with django_assert_max_num_queries(14):
         admin_client.get(page(tenant))
     assert TenantLimit.objects.count() == 20
+
+
+def test_keys_that_no_resolver_makes_are_marked(
+    admin_client: Client, tenant: Tenant, settings: Any
+) -> None:
+    told = "No resolver of this project makes a key like this."
+    assert told in text_of(admin_client, tenant)
+    settings.RATELIMITS = {"TENANT": f"{__name__}.page"}
+    assert told not in text_of(admin_client, tenant)

@@ -69,6 +69,23 @@ def test_one_without_a_row_that_was_seen(admin_client: Client, tenant: Tenant) -
     assert "Requests in the last hour: 1, refused: 0." in html
 
 
+def test_keys_that_have_no_row_are_suggested(admin_client: Client, tenant: Tenant) -> None:
+    told = "Seen lately, without a row"
+    assert told not in admin_client.get(f"{TENANTS}add/").content.decode()
+    for number in (1, 2, 3, 4):
+        for _ in range(2 * number):
+            take(f"user:{number}")
+    for _ in range(9):
+        take("acme")
+    for _ in range(5):
+        take("<script>evil")
+    usage.flush()
+    html = admin_client.get(f"{TENANTS}add/").content.decode()
+    assert f"{told}: user:4, user:3, &lt;script&gt;evil." in html
+    assert "<script>evil" not in html
+    assert told not in admin_client.get(f"{TENANTS}{tenant.pk}/change/").content.decode()
+
+
 def test_the_list_says_what_each_did(admin_client: Client, tenant: Tenant) -> None:
     Tenant.objects.create(key="bakery")
     for _ in range(2):

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from ratelimits.models import Tenant, TenantLimit
+from ratelimits.tenants import is_possible
 
 from .finding import FindsAdmin
 from .raises import RaiseForm, RaisesAdmin
@@ -37,6 +38,7 @@ class Desk:
     """All of it. What the user may not do has no address, or no form."""
 
     panel: Panel
+    warning: str
     ends: tuple[Ending, ...]
     may_end: bool
     reset_url: str
@@ -66,6 +68,9 @@ class TenantPagesAdmin(FindsAdmin, RaisesAdmin):
         form = RaiseForm(panel.standing) if may_raise and panel.standing else None
         return Desk(
             panel=panel,
+            warning=""
+            if is_possible(tenant.key)
+            else _("No resolver of this project makes a key like this."),
             ends=tuple(_endings(own)),
             may_end=self.may_end(request, tenant),
             reset_url=self.url_of("reset", tenant.pk) if self.has_reset_permission(request) else "",

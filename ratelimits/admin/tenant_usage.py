@@ -22,6 +22,8 @@ from .base import ModelAdmin
 from .words import count
 
 MINUTES = 60
+# So many who call most are looked through, for so many to show.
+SEEN, SHOWN = 50, 3
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,17 @@ def lately(caller: Caller) -> Lately | None:
             by_limit[line.limit] = by_limit.get(line.limit, Counts()).plus(counts)
     seen = any(point.total.requests for point in (*found.minutes, *found.hours))
     return Lately(total, by_limit, seen, len(found.hours) // 24)
+
+
+def seen_without_row() -> list[str]:
+    """The keys of some tenants that call most and have no row; none if nobody can tell."""
+    try:
+        callers = usage.top(SEEN).callers
+    except StoreUnavailable:
+        return []
+    keys = [used.owner.key for used in callers if used.owner.kind == "tenant"]
+    rows = set(Tenant.objects.filter(key__in=keys).values_list("key", flat=True))
+    return [key for key in keys if key not in rows][:SHOWN]
 
 
 class TenantList(ChangeList):

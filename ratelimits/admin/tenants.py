@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.db.models import Field, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.html import escape
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -22,7 +23,7 @@ from .moves import MovesAdmin
 from .receipts import ReceiptsAdmin
 from .tenant_limits import OwnLimitsFilter, TenantLimitInline, listed
 from .tenant_pages import TenantPagesAdmin
-from .tenant_usage import UsageAdmin
+from .tenant_usage import UsageAdmin, seen_without_row
 from .traps import traps
 
 
@@ -57,7 +58,7 @@ class TenantAdmin(ReceiptsAdmin, MovesAdmin, TenantPagesAdmin, UsageAdmin, Traps
     ) -> forms.Field | None:
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None and db_field.name == "key":
-            field.help_text = _key_help()
+            field.help_text = _key_help(is_new=not _object_id(request))
         return field
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
@@ -93,12 +94,25 @@ class TenantAdmin(ReceiptsAdmin, MovesAdmin, TenantPagesAdmin, UsageAdmin, Traps
         return traps(own, beside=sold.exclude(name__in=own.values("name")))
 
 
-def _key_help() -> str:
-    """How keys look that the project's resolvers make."""
-    found = ", ".join(examples())
-    if not found:
-        return gettext("As the TENANT setting gives it.")
-    return gettext("As the TENANT setting gives it, such as %s.") % found
+def _object_id(request: HttpRequest) -> str | None:
+    """Whose page it is; None for a new tenant's."""
+    found = request.resolver_match
+    return found.kwargs.get("object_id") if found else None
+
+
+def _key_help(is_new: bool) -> SafeString:
+    """How keys look that the project's resolvers make, and which callers have no row yet.
+
+    Escaped, since the admin takes texts of help for HTML, and keys may be of anybody's making.
+    """
+    looks = ", ".join(examples())
+    text = gettext("As the TENANT setting gives it.")
+    if looks:
+        text = gettext("As the TENANT setting gives it, such as %s.") % looks
+    seen = ", ".join(seen_without_row()) if is_new else ""
+    if seen:
+        text = f"{text} {gettext('Seen lately, without a row: %s.') % seen}"
+    return escape(text)
 
 
 def _label_field() -> list[str]:
