@@ -7,8 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+
+from tests.browser.doing import submit
 
 FLAGS = (
     "--headless=new",
@@ -64,3 +68,14 @@ def site(live_server: Any, settings: Any) -> str:
     settings.ROOT_URLCONF = "tests.browser.urls"
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, "tests.browser.csp.StrictPolicy"]
     return str(live_server.url)
+
+
+@pytest.fixture
+def operator(site: str, browser: webdriver.Chrome) -> webdriver.Chrome:
+    """A browser that is logged in to the admin."""
+    get_user_model().objects.create_superuser("operator", password="secret")
+    browser.get(f"{site}/admin/")
+    browser.find_element(By.NAME, "username").send_keys("operator")
+    browser.find_element(By.NAME, "password").send_keys("secret")
+    submit(browser, "[type=submit]")
+    return browser

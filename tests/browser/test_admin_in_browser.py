@@ -8,28 +8,14 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
-from django.contrib.auth import get_user_model
 from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from ratelimits.models import Plan, PlanLimit, Tenant
+from tests.browser.doing import submit
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-ARRIVED = "return !window.before && document.readyState === 'complete'"
-
-
-@pytest.fixture
-def operator(site: str, browser: webdriver.Chrome) -> webdriver.Chrome:
-    """A browser that is logged in to the admin."""
-    get_user_model().objects.create_superuser("operator", password="secret")
-    browser.get(f"{site}/admin/")
-    browser.find_element(By.NAME, "username").send_keys("operator")
-    browser.find_element(By.NAME, "password").send_keys("secret")
-    submit(browser, "[type=submit]")
-    return browser
 
 
 @pytest.fixture
@@ -37,15 +23,6 @@ def free() -> Plan:
     plan = Plan.objects.create(slug="free", name="Free", is_default=True)
     PlanLimit.objects.create(plan=plan, name="api", rate="10/m")
     return plan
-
-
-def submit(browser: webdriver.Chrome, button: str) -> None:
-    """Press a button, and wait for the page that follows."""
-    browser.execute_script("window.before = true")
-    browser.find_element(By.CSS_SELECTOR, button).click()
-    # While one page goes and the next one comes, the driver may fail at any question.
-    waiting = WebDriverWait(browser, 20, ignored_exceptions=[WebDriverException])
-    waiting.until(lambda _: browser.execute_script(ARRIVED))
 
 
 def retype(browser: webdriver.Chrome, name: str, text: str) -> None:
