@@ -18,6 +18,7 @@ from ratelimits.models import Plan, PlanLimit, Tenant
 
 from .base import LimitForm, TabularInline, TrapsAdmin, described
 from .plan_pages import PlanPagesAdmin
+from .shadows import ShadowsAdmin
 from .traps import traps
 
 
@@ -29,7 +30,7 @@ class PlanLimitInline(LimitForm, TabularInline[PlanLimit, Plan]):
 
 
 @admin.register(Plan)
-class PlanAdmin(PlanPagesAdmin, TrapsAdmin[Plan]):
+class PlanAdmin(PlanPagesAdmin, ShadowsAdmin[Plan], TrapsAdmin[Plan]):
     """Plans with their limits in one form."""
 
     actions = ["make_default"]
@@ -42,7 +43,7 @@ class PlanAdmin(PlanPagesAdmin, TrapsAdmin[Plan]):
     search_fields = ["name", "slug"]
 
     class Media:
-        css = {"all": ["ratelimits/tenant.css"]}
+        css = {"all": ["ratelimits/tenant.css", "ratelimits/shadows.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Plan]:
         plans = super().get_queryset(request).prefetch_related("limits")
@@ -80,6 +81,13 @@ class PlanAdmin(PlanPagesAdmin, TrapsAdmin[Plan]):
         plan.is_default = is_default
         plan.save(update_fields=["is_default"])
         self.log_change(request, plan, [{"changed": {"fields": ["default"]}}])
+
+    def limits_of(self, row: Plan) -> Iterable[PlanLimit]:
+        return PlanLimit.objects.using(row._state.db).filter(plan=row)
+
+    def may_enforce(self, request: HttpRequest, row: Plan) -> bool:
+        may_change = request.user.has_perm("ratelimits.change_planlimit")
+        return may_change and super().may_enforce(request, row)
 
     def traps(self, obj: Plan) -> Iterable[str]:
         # Read again: what came with the page is from before it was saved.

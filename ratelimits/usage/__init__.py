@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .reading import history, peaks, recent, refused_now, top, totals
 from .recorder import recorder
+from .shadows import Shadow, shadows
 from .values import Counts, History, Line, Peak, Point, Refusal, Top, Used
 
 
@@ -19,6 +20,7 @@ __all__ = [
     "Peak",
     "Point",
     "Refusal",
+    "Shadow",
     "Top",
     "Used",
     "flush",
@@ -26,6 +28,7 @@ __all__ = [
     "peaks",
     "recent",
     "refused_now",
+    "shadows",
     "top",
     "totals",
 ]

@@ -44,7 +44,7 @@ def recent(keys: Sequence[str], minutes: int = 60, kind: str = "tenant") -> list
     # The hour has room for more callers than the minute has.
     hours = range(-(-numbers[0] * MINUTE // HOUR), current * MINUTE // HOUR + 1)
     pages = [*map(minute_page, numbers), *map(hour_page, hours)]
-    found = _read([Wanted(page, (*fields, REST)) for page in pages])
+    found = read([Wanted(page, (*fields, REST)) for page in pages])
     cut = any(REST in table for table in found)
     of_minutes, of_hours = found[: len(numbers)], found[len(numbers) :]
     return [
@@ -74,7 +74,7 @@ def peaks(keys: Sequence[str], hours: int = 24) -> list[Mapping[str, Peak]]:
         return []
     fields = tuple(field_of(Owner("tenant", key)) for key in keys)
     current = now() // HOUR
-    tables = _read([Wanted(hour_page(current - ago), fields) for ago in range(hours)])
+    tables = read([Wanted(hour_page(current - ago), fields) for ago in range(hours)])
     return [_peaks(_entries(tables, field)) for field in fields]
 
 
@@ -84,7 +84,7 @@ def top(count: int = 20, hours: int = 2, by: By = "requests", limit: str = "") -
     With the name of a `limit`, who did most of what that limit counted.
     """
     current = now() // HOUR
-    tables = _read([Wanted(hour_page(current - ago)) for ago in range(hours)])
+    tables = read([Wanted(hour_page(current - ago)) for ago in range(hours)])
     sums: dict[bytes, Counts] = {}
     for table in tables:
         for field, value in table.items():
@@ -105,9 +105,7 @@ def refused_now(minutes: int = 5, count: int = 20) -> tuple[Refusal, ...]:
     current = now() // MINUTE
     numbers = range(current - minutes + 1, current + 1)
     found: dict[tuple[bytes, str], Refusal] = {}
-    for number, table in zip(
-        numbers, _read([Wanted(minute_page(n)) for n in numbers]), strict=True
-    ):
+    for number, table in zip(numbers, read([Wanted(minute_page(n)) for n in numbers]), strict=True):
         for field, value in table.items():
             owner = None if field in (ALL, REST) else owner_of(field)
             if owner is not None:
@@ -121,7 +119,7 @@ def _refusals(
 ) -> None:
     at = moment(number * MINUTE)
     for label, numbers in entry.items():
-        counts = _counts_of(numbers)
+        counts = counts_of(numbers)
         if label and not label.startswith(PEAK) and counts.refused > 0:
             before = found.get((field, label))
             since = at if before is None else before.since
@@ -136,7 +134,7 @@ def _history(field: bytes, minutes: int, hours: int) -> History:
     of_hours = range(current // HOUR - hours + 1, current // HOUR + 1)
     wanted = (field,) if field == ALL else (field, REST)
     pages = [*map(minute_page, of_minutes), *map(hour_page, of_hours)]
-    tables = _read([Wanted(page, wanted) for page in pages])
+    tables = read([Wanted(page, wanted) for page in pages])
     points = [
         _point(number * seconds, seconds, table, field)
         for number, seconds, table in zip(
@@ -150,7 +148,7 @@ def _point(start: int, seconds: int, table: Mapping[bytes, bytes], field: bytes)
     entry = unpacked(table.get(field))
     total = _counts(entry)._replace(at_least=REST in table)
     lines = {
-        Line(*split_label(label)): _counts_of(numbers)
+        Line(*split_label(label)): counts_of(numbers)
         for label, numbers in entry.items()
         if label and not label.startswith(PEAK)
     }
@@ -193,15 +191,16 @@ def _larger(one: Counts, other: Counts) -> Counts:
 def _counts(entry: Entry, limit: str = "") -> Counts:
     """All requests of an entry, or what a limit counted of them in all scopes."""
     if not limit:
-        return _counts_of(entry[""]) if "" in entry else NONE
+        return counts_of(entry[""]) if "" in entry else NONE
     total = NONE
     for label, numbers in entry.items():
         if label and split_label(label)[0] == limit:
-            total = total.plus(_counts_of(numbers))
+            total = total.plus(counts_of(numbers))
     return total
 
 
-def _counts_of(numbers: Sequence[int]) -> Counts:
+def counts_of(numbers: Sequence[int]) -> Counts:
+    """What the numbers of a line say."""
     # What was given back may be of an earlier minute.
     allowed, refused, shadow, *beyond = numbers
     units = (allowed + beyond[0], refused + beyond[1], shadow + beyond[2])
@@ -229,7 +228,8 @@ class Away:
 away = Away()
 
 
-def _read(wanted: Sequence[Wanted]) -> list[dict[bytes, bytes]]:
+def read(wanted: Sequence[Wanted]) -> list[dict[bytes, bytes]]:
+    """Some tables, in one round trip. Raises StoreUnavailable."""
     away.check()
     try:
         return patient_store().usage.read(wanted)
