@@ -44,6 +44,8 @@ def run(
     to be stored even so, as what settling gave: a burst that was lowered or a clock that was
     set back would otherwise break the wait that is told. Only a peek stores nothing.
     """
+    if len(asks) == 1:
+        return _run_one(operation, asks[0], states[0], now)
     settled, fitted, refused = [], [], False
     for (algorithm, terms, cost, firm), stored in zip(asks, states, strict=True):
         state = algorithm.settle(stored, terms, now)
@@ -59,3 +61,15 @@ def run(
         for (algorithm, terms, cost, _), state in zip(asks, settled, strict=True)
     ]
     return Result(True, tuple(after), tuple(fitted))
+
+
+def _run_one(operation: Operation, ask: Ask, stored: State | None, now: int) -> Result:
+    """The same for one limit, as most calls have it, at half the price."""
+    algorithm, terms, cost, firm = ask
+    state = algorithm.settle(stored, terms, now)
+    fits = algorithm.fits(state, terms, cost, now)
+    refused = firm and not fits
+    if operation is Operation.PEEK or (refused and operation is Operation.TAKE):
+        return Result(not refused, (state,), (fits,))
+    change = algorithm.refund if operation is Operation.REFUND else algorithm.add
+    return Result(True, (change(state, terms, cost, now),), (fits,))

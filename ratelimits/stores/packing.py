@@ -35,7 +35,7 @@ class Packed(NamedTuple):
         )  # fmt: skip
 
     def packed_costs(self, costs: Sequence[int]) -> bytes:
-        return self.costs.pack(*[min(cost, MOST) for cost in costs])
+        return self.costs.pack(*[cost if cost < MOST else MOST for cost in costs])
 
     def template(self, digest: str) -> Template:
         """A take by the store's clock, as EVALSHA."""
@@ -121,12 +121,11 @@ def unpack(reply: Sequence[int | bytes], count: int) -> Answer:
 def _unpacked(reply: Sequence[int | bytes], count: int) -> Answer:
     if reply[0] == 1:
         return Answer(0, False, (), (), tuple(_text(version) for version in reply[1:]))
-    numbers = [int(number) for number in reply]
+    numbers = list(map(int, reply))
     if len(numbers) != 3 + 5 * count:
         raise ValueError(numbers)
     states = tuple(map(State, numbers[3::5], numbers[4::5], numbers[5::5], numbers[6::5]))
-    fitted = tuple(number == 1 for number in numbers[7::5])
-    return Answer(numbers[1], numbers[2] == 1, states, fitted)
+    return Answer(numbers[1], numbers[2] == 1, states, tuple(map((1).__eq__, numbers[7::5])))
 
 
 def _text(version: int | bytes) -> str:

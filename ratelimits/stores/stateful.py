@@ -31,8 +31,9 @@ def count(
 ) -> Counted:
     """Do an operation on the stored states of its limits, at a time in microseconds."""
     result = run(operation, asks, stored, now)
+    states = result.states
     condensed = [
         ask.algorithm.condense(state, ask.terms, ask.cost)
-        for ask, state in zip(asks, result.states, strict=True)
+        for ask, state in zip(asks, states, strict=True)
     ]
-    return Counted(Answer(now, result.allowed, tuple(condensed), result.fitted), result.states)
+    return Counted(Answer(now, result.allowed, tuple(condensed), result.fitted), states)
