@@ -17,7 +17,7 @@ _UNPRINTABLE = re.compile(r"[^\x20-\x7e]+")
 
 def integer(value: int) -> int:
     """The nearest integer from 0 up that a field can carry."""
-    return 0 if value < 0 else min(value, MAX_INTEGER)
+    return value if 0 <= value <= MAX_INTEGER else 0 if value < 0 else MAX_INTEGER
 
 
 def printable(text: str) -> str:

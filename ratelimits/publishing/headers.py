@@ -25,6 +25,9 @@ AMOUNTS = frozenset(
 )
 
 
+Listed = tuple[tuple[int, str], ...]
+
+
 class Policies(NamedTuple):
     """How a set of limits is called and shown: all that stays the same between responses.
 
@@ -33,7 +36,7 @@ class Policies(NamedTuple):
     """
 
     names: tuple[str, ...]
-    listed: tuple[tuple[int, str], ...]
+    listed: Listed
     field: str
 
 
@@ -48,9 +51,9 @@ def headers_of(decision: Decision) -> dict[str, str]:
         wanted = (wanted,) if isinstance(wanted, str) else wanted
         if "ratelimit" in wanted:
             headers["RateLimit-Policy"] = policies.field
-            headers["RateLimit"] = _amounts(outcomes, policies)
+            headers["RateLimit"] = _amounts(outcomes, policies.listed)
         if "ratelimit-legacy" in wanted or "x-ratelimit" in wanted:
-            _add_trios(headers, _closest(outcomes, policies), wanted)
+            _add_trios(headers, _closest(outcomes, policies.listed), wanted)
     if not decision.allowed and decision.retry_after is not None:
         headers["Retry-After"] = str(decision.retry_after)
     return headers
@@ -103,21 +106,21 @@ def _terms(limit: Limit) -> dict[str, int]:
     return terms
 
 
-def _amounts(outcomes: Sequence[Outcome], policies: Policies) -> str:
+def _amounts(outcomes: Sequence[Outcome], listed: Listed) -> str:
     """The value of `RateLimit`. Not by way of `item`, because every response pays for it."""
-    return ", ".join(
-        [
-            f"{label};r={integer(outcomes[i].remaining)};t={shown_reset(outcomes[i])}"
-            for i, label in policies.listed
-        ]
-    )
+    if len(listed) == 1:
+        # As most have it.
+        ((i, label),) = listed
+        outcome = outcomes[i]
+        return f"{label};r={integer(outcome.remaining)};t={shown_reset(outcome)}"
+    return ", ".join([_amounts(outcomes, (one,)) for one in listed])
 
 
-def _closest(outcomes: Sequence[Outcome], policies: Policies) -> Outcome:
+def _closest(outcomes: Sequence[Outcome], listed: Listed) -> Outcome:
     """The limit to show to those who understand one only."""
-    if len(policies.listed) == 1:
-        return outcomes[policies.listed[0][0]]
-    return min((outcomes[i] for i, _ in policies.listed), key=_slack)
+    if len(listed) == 1:
+        return outcomes[listed[0][0]]
+    return min((outcomes[i] for i, _ in listed), key=_slack)
 
 
 def _slack(outcome: Outcome) -> tuple[float, int]:
@@ -128,9 +131,14 @@ def _slack(outcome: Outcome) -> tuple[float, int]:
     return outcome.remaining / capacity if capacity else 0.0, -outcome.reset_us
 
 
+@lru_cache(maxsize=4096)
+def _capacity(limit: Limit) -> str:
+    return str(integer(limit.capacity))
+
+
 def _add_trios(headers: dict[str, str], outcome: Outcome, wanted: Sequence[str]) -> None:
     """Add the older fields. Their limit is the capacity, so that no more than it is left."""
-    limit = str(integer(outcome.limit.capacity))
+    limit = _capacity(outcome.limit)
     remaining = str(integer(outcome.remaining))
     if "ratelimit-legacy" in wanted:
         headers["RateLimit-Limit"] = limit
