@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cached_property
-from typing import NamedTuple
+from functools import cache, cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from .algorithms import Terms
 from .algorithms.base import ceil_div
@@ -15,6 +15,27 @@ from .rates import Rate
 SECOND = 1_000_000
 # How soon to ask again while the whole service is closed by a limit of 0.
 CLOSED = 60 * SECOND
+
+
+T = TypeVar("T")
+
+
+class once(Generic[T]):  # noqa: N801 (it stands where `property` does)
+    """A property that is found once for each value, without the lock of cached_property.
+
+    Up to Python 3.11 that lock takes longer than what is found here.
+    """
+
+    def __init__(self, find: Callable[[Any], T]) -> None:
+        self.find = find
+        self.__doc__ = find.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, value: Any, owner: type | None = None) -> T:
+        found = value.__dict__[self.name] = self.find(value)
+        return found
 
 
 @dataclass(frozen=True)
@@ -137,7 +158,7 @@ class Occasion(NamedTuple):
     local: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Decision:
     """The answer to one take.
 
@@ -152,13 +173,26 @@ class Decision:
     spread: float = 0.0
     occasion: Occasion | None = field(default=None, compare=False, repr=False)
 
+    def __init__(
+        self,
+        outcomes: tuple[Outcome, ...] = (),
+        cost: int = 1,
+        unavailable: bool = False,
+        spread: float = 0.0,
+        occasion: Occasion | None = None,
+    ) -> None:
+        # What the dataclass would do takes three times as long, and each request pays for it.
+        own = self.__dict__
+        own["outcomes"], own["cost"], own["occasion"] = outcomes, cost, occasion
+        own["unavailable"], own["spread"] = unavailable, spread
+
     @cached_property
     def violated(self) -> tuple[Outcome, ...]:
         return tuple([outcome for outcome in self.outcomes if outcome.refuses])
 
-    @property
+    @once
     def allowed(self) -> bool:
-        # Each response asks often, so not by way of `violated`, nor of a generator.
+        # Not by way of `violated`, nor of a generator, since each response asks.
         fine = [outcome.allowed or not outcome.refuses for outcome in self.outcomes]
         return not self.unavailable and all(fine)
 
@@ -213,9 +247,15 @@ class Decision:
 
     def headers(self) -> Mapping[str, str]:
         """The header fields that publish this decision, by name."""
-        from .publishing.headers import headers_of
+        return _headers_of()(self)
 
-        return headers_of(self)
+
+@cache
+def _headers_of() -> Callable[[Decision], dict[str, str]]:
+    # What publishes knows of these values, so that they can't import it when they are imported.
+    from .publishing.headers import headers_of
+
+    return headers_of
 
 
 def _severity(outcome: Outcome) -> tuple[bool, int]:

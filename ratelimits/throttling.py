@@ -51,8 +51,8 @@ class PlanRateThrottle(BaseThrottle):
 
     is_ratelimits_door = True
 
-    def __init__(self) -> None:
-        self.decision = Decision()
+    # Until it was asked.
+    decision = Decision()
 
     def allow_request(self, request: Request, view: APIView) -> bool:
         if said(view, request, "ratelimits_exempt") or is_spared(request):
