@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from functools import lru_cache
+from types import FunctionType, MethodType
 from typing import Any
 
 from .requests import plain
@@ -34,8 +35,21 @@ def is_spared(request: Any, *places: Any) -> bool:
     """Whether the view that a request is for, or any of the places, is marked by `@exempt`."""
     if any(getattr(place, "ratelimits_exempt", False) for place in places):
         return True
-    match = getattr(plain(request), "resolver_match", None)
-    return match is not None and is_exempt_view(match.func, request.method)
+    inner = plain(request)
+    match = getattr(inner, "resolver_match", None)
+    return match is not None and _is_exempt(match.func, inner.method)
+
+
+def _is_exempt(view: Any, method: str | None) -> bool:
+    try:
+        return _known_exempt(view, method)
+    except TypeError:
+        # A view that can't be told from others that are equal to it.
+        return is_exempt_view(view, method)
+
+
+# What is said at a view is said when it is made.
+_known_exempt = lru_cache(maxsize=1024)(is_exempt_view)
 
 
 def has_door(view: Any, method: str | None) -> bool:
@@ -77,19 +91,22 @@ def _is_door(throttle: Any) -> bool:
 def said(view: Any, request: Any, name: str) -> Any:
     """What is said of a request at its handler, or else at its view, an instance of a class."""
     handler = getattr(view, (plain(request).method or "").lower(), None)
-    for place in (handler, function_below(handler), view):
-        value = getattr(place, name, None)
-        if value is not None:
-            # A plain function as a class attribute is bound to the view when it is read.
-            bound = inspect.ismethod(value) and value.__self__ is view
-            return value.__func__ if bound else value
-    return None
+    value = None if handler is None else getattr(handler, name, None)
+    if value is None:
+        below = function_below(handler)
+        value = getattr(view if below is None else below, name, None)
+        if value is None and below is not None:
+            value = getattr(view, name, None)
+    # A plain function as a class attribute is bound to the view when it is read.
+    if isinstance(value, MethodType) and value.__self__ is view:
+        return value.__func__
+    return value
 
 
 def function_below(handler: Any) -> Any:
     """The function below `@api_view`, which DRF keeps only in the handler's closure."""
     function = getattr(handler, "__func__", handler)
-    return _in_closure(function) if inspect.isfunction(function) else None
+    return _in_closure(function) if isinstance(function, FunctionType) else None
 
 
 @lru_cache(maxsize=1024)
