@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from inspect import isawaitable
 from typing import Any, TypeVar
 
@@ -19,12 +20,15 @@ Resolver = Callable[[Any], Any]
 R = TypeVar("R", bound=Resolver)
 
 
-def resolvers() -> list[Resolver]:
+def resolvers() -> tuple[Resolver, ...]:
     """The chain of the setting TENANT."""
     setting = conf.TENANT
-    if isinstance(setting, str) or callable(setting):
-        setting = [setting]
-    return [resolver for entry in setting if (resolver := resolve(entry)) is not None]
+    return _chain((setting,) if isinstance(setting, str) or callable(setting) else tuple(setting))
+
+
+@lru_cache(maxsize=64)
+def _chain(entries: tuple[Any, ...]) -> tuple[Resolver, ...]:
+    return tuple(resolver for entry in entries if (resolver := resolve(entry)) is not None)
 
 
 def tenant_of(request: Any) -> str | None:

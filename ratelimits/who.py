@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from asgiref.sync import sync_to_async
+from django.http import HttpRequest
+from django.utils.functional import LazyObject, empty
 
 from .addresses import address_of
 from .catalog import Caller
 from .conf import conf
 from .requests import is_preflight, plain
-from .tenants import atenant_of, is_async, is_exempt, resolvers, tenant_of
+from .tenants import atenant_of, by_user, is_async, is_exempt, resolvers, tenant_of
 
 # A tenant's key, Django's request, or DRF's.
 Who = Any
@@ -27,7 +30,7 @@ def caller_of(who: Who) -> Counted:
     """The caller behind a key or a request. Raises ValueError for what is neither."""
     check_who(who)
     if isinstance(who, str):
-        return Counted(Caller(who))
+        return _by_key(who)
     # DRF's request is slow to give what Django's has.
     request = plain(who)
     if is_preflight(request):
@@ -39,13 +42,28 @@ async def acaller_of(who: Who) -> Counted:
     """See caller_of(). Plain resolvers run in a thread, where they may read the database."""
     check_who(who)
     if isinstance(who, str):
-        return Counted(Caller(who))
+        return _by_key(who)
     if is_preflight(who):
         return await aat_address(who)
+    if resolvers() == (by_user,) and not conf.EXEMPT and _user_is_known(who):
+        return caller_of(who)
     if not any(map(is_async, resolvers())):
         return await sync_to_async(caller_of, thread_sensitive=True)(who)
     exempt = await sync_to_async(is_exempt, thread_sensitive=True)(who)
     return Counted(Caller(await atenant_of(who), address_of(who)), exempt)
+
+
+@lru_cache(maxsize=4096)
+def _by_key(key: str) -> Counted:
+    return Counted(Caller(key))
+
+
+def _user_is_known(request: Any) -> bool:
+    """Whether a look at the user needs no database. DRF's request may authenticate for it."""
+    if not isinstance(request, HttpRequest) or hasattr(type(request), "user"):
+        return False
+    user = vars(request).get("user")
+    return not isinstance(user, LazyObject) or user._wrapped is not empty
 
 
 def at_address(request: Any) -> Counted:

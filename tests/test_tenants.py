@@ -94,7 +94,7 @@ def acme_marked(request: Any) -> Any:
 
 class TestChain:
     def test_by_default_the_user(self) -> None:
-        assert resolvers() == [by_user]
+        assert resolvers() == (by_user,)
 
     @pytest.mark.parametrize(
         "setting",

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest
 from django.test import RequestFactory, override_settings
+from django.utils.functional import SimpleLazyObject
 
 from ratelimits.catalog import Caller
 from ratelimits.who import Counted, aat_address, acaller_of, at_address, caller_of
@@ -44,6 +46,49 @@ async def test_request_of_a_tenant(resolver: Any, remote: str) -> None:
     address = "192.0.2.1" if remote == "192.0.2.1" else "2001:db8::/64"
     with override_settings(RATELIMITS={"TENANT": resolver}):
         assert await both(request) == Counted(Caller("acme", address))
+
+
+def lazily(user: Any, asked: list[int]) -> Any:
+    """As Django's AuthenticationMiddleware has it: found in the session when it is looked at."""
+
+    def find() -> Any:
+        asked.append(get_ident())
+        return user
+
+    return SimpleLazyObject(find)
+
+
+class OwnRequest(HttpRequest):
+    @property
+    def user(self) -> Any:  # type: ignore[override]
+        return lazily(User(pk=7), self.asked)
+
+    def __init__(self, asked: list[int]) -> None:
+        super().__init__()
+        self.asked = asked
+        self.META["REMOTE_ADDR"] = "192.0.2.1"
+
+
+async def test_a_user_is_looked_up_in_a_thread() -> None:
+    request, asked = factory.get("/", REMOTE_ADDR="192.0.2.1"), list[int]()
+    request.user = lazily(User(pk=7), asked)
+    assert (await acaller_of(request)).caller.tenant == "user:7"
+    own = OwnRequest(asked)
+    assert (await acaller_of(own)).caller.tenant == "user:7"
+    assert len(asked) == 2
+    assert get_ident() not in asked
+
+
+@pytest.mark.parametrize("user", [None, User(pk=7), lazily(User(pk=7), []), AnonymousUser()])
+async def test_no_thread_for_a_user_who_is_known(
+    user: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = factory.get("/", REMOTE_ADDR="192.0.2.1")
+    tenant = "user:7" if user and user.is_authenticated else None
+    if user is not None:
+        request.user = user
+    monkeypatch.setattr("ratelimits.who.sync_to_async", None)
+    assert await both(request) == Counted(Caller(tenant, "192.0.2.1"))
 
 
 async def test_async_resolver() -> None:
