@@ -224,7 +224,7 @@ class Catalog:
     def _group(self, plans: Kept, own: Kept | None, caller: Caller, scope: str | None) -> Group:
         """The prepared limits, made anew if the plans changed or one of them has expired."""
         assert own is not None
-        address = caller.address if _by_address(plans.value) else None
+        address = caller.address if plans.value.by_address else None
         mode = self.mode
         key = (scope, mode, address, caller.only_address)
         found = own.groups.get(key)
@@ -316,10 +316,6 @@ def _put(kept: dict[Any, Kept], key: Any, value: Kept, most: int) -> None:
     if key not in kept and len(kept) >= most:
         kept.pop(next(iter(kept)), None)
     kept[key] = value
-
-
-def _by_address(plans: rows.Plans) -> bool:
-    return any(limit.per == "address" for limit in plans.service)
 
 
 def own_subject(caller: Caller) -> str:

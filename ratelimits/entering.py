@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 from asgiref.sync import sync_to_async
 
 from .addresses import address_of
+from .asking import NOTHING, Asked, Find, OfPlan, limits_of
 from .bodies import field_of
 from .catalog import Caller, moded
 from .conf import conf
 from .edits import catalog, shared
 from .effects import Effect, Flow, given
 from .exceptions import CatalogUnavailable
-from .flow import NOTHING, Asked, check_cost, limits_of, of_plan, take_at_door
+from .flow import check_cost, take_at_door
 from .keys import digest
 from .limits import Decision, Owner
 from .requests import is_preflight, name_of
 from .rules import PLAN, Rule, rate_of
 from .stores.base import Group, Slot
 from .tenants import by_user, is_exempt, tenant_of
-from .who import acaller_of, caller_of
 
 # Who a caller may be known as, the best first.
 OWNERS = ("tenant", "address", "by")
@@ -40,34 +40,30 @@ class InCode(NamedTuple):
     owner: Owner
 
 
-# Gives what one rule asks of a request.
-Finder = Callable[["tuple[str, ...] | None"], Flow[Asked]]
-
-
-def enter(rules: Sequence[Rule], request: Any) -> Flow[Decision]:
+def enter(rules: Sequence[Rule], request: Any, is_async: bool = False) -> Flow[Decision]:
     """Take from all limits of the rules together, or from none."""
-    found: list[Finder] = []
+    finders: list[Find] = []
     said: list[int] = []
     for rule in rules:
         if rule.applies(request):
             find = Effect(_find, sync_to_async(_find) if _may_wait(rule) else _afind)
-            units, finder = yield find._replace(args=(rule, request))
+            units, finder = yield find._replace(args=(rule, request, is_async))
             said.append(units)
-            found.append(finder)
+            finders.append(finder)
 
     def find_all(stale: tuple[str, ...] | None) -> Flow[Asked]:
         parts = []
-        for finder in found:
-            parts.append((yield from finder(stale)))
+        for finder in finders:
+            found = finder(stale)
+            parts.append(found if isinstance(found, Asked) else (yield from found))
         return _together(parts, said)
 
-    return (yield from take_at_door(request, max(said, default=0), find_all))
+    asking = finders[0] if len(finders) == 1 else find_all
+    return (yield from take_at_door(request, max(said, default=0), asking))
 
 
 def _together(parts: Sequence[Asked], said: Sequence[int]) -> Asked:
     """One take of all parts; `said` is what the code says that each costs."""
-    if len(parts) == 1:
-        return parts[0]
     costs: dict[tuple[str, str], int] = {}
     for group, own, _, _ in parts:
         for slot, cost in zip(group.slots, own, strict=True):
@@ -98,30 +94,32 @@ def _rank(owner: Owner) -> int:
 
 def _may_wait(rule: Rule) -> bool:
     """Whether finding out may do more than look at the request's fields."""
+    if rule.rate is PLAN:
+        # Whose plan it is comes later.
+        return callable(rule.cost)
     asked = (rule.rate, rule.by, rule.cost)
     return bool(conf.EXEMPT) or any(map(callable, asked)) or not str(rule.by).startswith(PURE)
 
 
-async def _afind(rule: Rule, request: Any) -> tuple[int, Finder]:
-    return _find(rule, request)
+async def _afind(rule: Rule, request: Any, is_async: bool) -> tuple[int, Find]:
+    return _find(rule, request, is_async)
 
 
-def _find(rule: Rule, request: Any) -> tuple[int, Finder]:
+def _find(rule: Rule, request: Any, is_async: bool) -> tuple[int, Find]:
     """The cost of a request by a rule, and how to get what is asked."""
     cost = given(rule.cost(request)) if callable(rule.cost) else rule.cost
     check_cost(cost)
     if rule.rate is PLAN:
-        caller = Effect(caller_of, acaller_of, (request,))
-        return cost, of_plan(caller, rule.scope, cost)
+        return cost, OfPlan(request, rule.scope, cost, is_async=is_async)
     limited = None if is_exempt(request) else _in_code(rule, request)
 
-    def find(stale: tuple[str, ...] | None) -> Flow[Asked]:
+    def find(stale: tuple[str, ...] | None) -> Asked | Flow[Asked]:
         if stale is not None:
             shared.learn(NOBODY, stale)
         if limited is None:
             return NOTHING
         if rule.scope:
-            return _at_cost(limited, cost, (yield from _set_for(rule.scope)))
+            return _at_cost(limited, rule.scope, cost)
         return _asked(limited, cost, (shared.of_plans,))
 
     return cost, find
@@ -136,8 +134,9 @@ def _set_for(scope: str) -> Flow[Group]:
         return Group((), (shared.of_plans,))
 
 
-def _at_cost(limited: InCode, cost: int, set_for: Group) -> Asked:
+def _at_cost(limited: InCode, scope: str, cost: int) -> Flow[Asked]:
     """A limit in code at the cost that is set for its scope."""
+    set_for = yield from _set_for(scope)
     if set_for.cost is None:
         return _asked(limited, cost, set_for.versions)
     return _asked(limited, set_for.cost, set_for.versions)._replace(cost=set_for.cost)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
-
-from asgiref.sync import sync_to_async
+from typing import Any
 
 from .addresses import address_of
 from .algorithms import Operation
-from .catalog import Caller, Catalog, own_subject
+from .asking import NOTHING, Asked, Find, OfPlan, limits_of
+from .catalog import own_subject
 from .conf import conf
 from .counting import decide
-from .edits import catalog, is_anyone_editing, shared
+from .edits import catalog, shared
 from .effects import Effect, Flow
 from .exceptions import CatalogUnavailable
 from .hearing import hearing
@@ -28,44 +27,33 @@ from .stores.base import Group, Store
 from .storms import storms
 from .telling import Taken, is_heard, tell
 from .usage.recording import record
-from .who import Counted, Who, aat_address, acaller_of, at_address, caller_of, check_who
+from .who import Who, aat_address, acaller_of, at_address, caller_of, check_who
 
 # How often a caller whose limits are being edited reads them anew before it takes.
 TRIES = 5
 
 
-class Asked(NamedTuple):
-    """The limits that apply, and what is asked of each.
-
-    `cost` is the whole request's if an operator set another one than the code says.
-    """
-
-    group: Group
-    costs: list[int]
-    tenant: str | None = None
-    cost: int | None = None
-
-
-NOTHING = Asked(Group(()), [])
-
-# Gives what is asked; a second time if the store knows newer versions, which it is told.
-Find = Callable[["tuple[str, ...] | None"], Flow[Asked]]
-
-
-def operate(operation: Operation, who: Who, scope: str, cost: int) -> Flow[Decision]:
+def operate(
+    operation: Operation, who: Who, scope: str, cost: int, is_async: bool = False
+) -> Flow[Decision]:
     """One operation on all limits of a key's or a request's plan."""
-    caller = Effect(caller_of, acaller_of, (who,))
     # What is charged and given back are amounts, and no requests of the scope.
-    by_request = operation is Operation.TAKE or operation is Operation.PEEK
-    return count(operation, who, cost, of_plan(caller, scope, cost, by_request))
+    is_amount = operation is Operation.CHARGE or operation is Operation.REFUND
+    find = OfPlan(who, scope, cost, is_async=is_async, is_amount=is_amount)
+    return count(operation, who, cost, find)
 
 
 def at_door(request: Any, is_spared: Callable[[Any], bool]) -> Flow[Decision]:
     """Take from the service's limits per address, before anyone is authenticated."""
-    find = of_plan(Effect(at_address, aat_address, (request,)), "", 1)
+    find: OfPlan | None = None
 
     def find_unless_spared(stale: tuple[str, ...] | None) -> Flow[Asked]:
-        asked = yield from find(stale)
+        nonlocal find
+        if find is None:
+            known = yield Effect(at_address, aat_address, (request,))
+            find = OfPlan(request, "", 1, known=known)
+        found = find(stale)
+        asked = found if isinstance(found, Asked) else (yield from found)
         return NOTHING if asked.group.slots and is_spared(request) else asked
 
     def take() -> Flow[Decision]:
@@ -99,51 +87,14 @@ def settle(request: Any) -> Flow[Decision]:
     return decision
 
 
-def at_view(request: Any, scope: str = "", cost: int = 1) -> Flow[Decision]:
+def at_view(request: Any, scope: str = "", cost: int = 1, is_async: bool = False) -> Flow[Decision]:
     """Take from a request's plan at a door: if it refuses, the request has taken nothing."""
-    caller = Effect(caller_of, acaller_of, (request,))
-    return take_at_door(request, cost, of_plan(caller, scope, cost))
+    return take_at_door(request, cost, OfPlan(request, scope, cost, is_async=is_async))
 
 
 def take_at_door(request: Any, cost: int, find: Find) -> Flow[Decision]:
     """Take what is asked at a door. If it refuses, earlier doors give back what they took."""
     return count(Operation.TAKE, request, cost, find, is_door=True)
-
-
-def of_plan(caller: Effect, scope: str, cost: int, by_request: bool = True) -> Find:
-    """Asks for the limits that the plan of a caller has for a scope.
-
-    What an operator set as the cost of a request of that scope goes before `cost`.
-    """
-    found: list[Counted] = []
-
-    def find(stale: tuple[str, ...] | None) -> Flow[Asked]:
-        if not found:
-            found.append((yield caller))
-        who, exempt = found[0]
-        if exempt and who.tenant is None:
-            return NOTHING
-        kept = (yield from catalog()) if is_anyone_editing() else shared
-        if stale is not None:
-            kept.learn(who, stale)
-        group = kept.warm(who, scope) or (yield from limits_of(kept, who, scope))
-        if exempt and not group.own:
-            return NOTHING
-        if who.only_address and not group.slots and not kept.is_due():
-            return NOTHING
-        if group.cost is None or not by_request:
-            return Asked(group, [cost] * len(group.slots), who.tenant)
-        return Asked(group, [group.cost] * len(group.slots), who.tenant, group.cost)
-
-    return find
-
-
-def limits_of(kept: Catalog, caller: Caller, scope: str | None) -> Flow[Group]:
-    """The limits of a caller; a scope of None is all scopes."""
-    group: Group | None = kept.warm(caller, scope)
-    if group is None:
-        group = yield Effect(kept.load, sync_to_async(kept.load), (caller, scope))
-    return group
 
 
 def count(
@@ -154,8 +105,9 @@ def count(
     check_who(who)
     store = active_store()
     ledger = None if isinstance(who, str) else counted(who)
-    taken = Taken(Decision((), cost))
-    if store is not None:
+    if store is None:
+        taken = Taken(Decision((), cost))
+    else:
         try:
             taken = yield from _counted(operation, store, ledger, cost, find, is_door)
         except CatalogUnavailable:
@@ -216,7 +168,8 @@ def _counted(
     takes = operation is Operation.TAKE
     stale = None
     for attempt in range(TRIES):
-        group, costs, tenant, set_cost = yield from find(stale)
+        found = find(stale)
+        group, costs, tenant, set_cost = found if isinstance(found, Asked) else (yield from found)
         cost = said if set_cost is None else set_cost
         # One who has no limits may have been given some, which only the store knows.
         if not group.slots and not group.versions:

@@ -20,7 +20,7 @@ def take(who: Who, *, scope: str = "", cost: int = 1) -> Decision:
 
 async def atake(who: Who, *, scope: str = "", cost: int = 1) -> Decision:
     """See take()."""
-    return await adrive(operate(Operation.TAKE, who, scope, cost))
+    return await adrive(operate(Operation.TAKE, who, scope, cost, is_async=True))
 
 
 def peek(who: Who, *, scope: str = "", cost: int = 1) -> Decision:
@@ -30,7 +30,7 @@ def peek(who: Who, *, scope: str = "", cost: int = 1) -> Decision:
 
 async def apeek(who: Who, *, scope: str = "", cost: int = 1) -> Decision:
     """See peek()."""
-    return await adrive(operate(Operation.PEEK, who, scope, cost))
+    return await adrive(operate(Operation.PEEK, who, scope, cost, is_async=True))
 
 
 def charge(who: Who, *, scope: str = "", cost: int) -> Decision:
@@ -40,7 +40,7 @@ def charge(who: Who, *, scope: str = "", cost: int) -> Decision:
 
 async def acharge(who: Who, *, scope: str = "", cost: int) -> Decision:
     """See charge()."""
-    return await adrive(operate(Operation.CHARGE, who, scope, cost))
+    return await adrive(operate(Operation.CHARGE, who, scope, cost, is_async=True))
 
 
 def refund(who: Who, *, scope: str = "", cost: int) -> Decision:
@@ -50,7 +50,7 @@ def refund(who: Who, *, scope: str = "", cost: int) -> Decision:
 
 async def arefund(who: Who, *, scope: str = "", cost: int) -> Decision:
     """See refund()."""
-    return await adrive(operate(Operation.REFUND, who, scope, cost))
+    return await adrive(operate(Operation.REFUND, who, scope, cost, is_async=True))
 
 
 def reset(who: Who) -> None:

@@ -80,7 +80,7 @@ class RateLimitMiddleware:
     async def _aprocess_view(
         self, request: HttpRequest, view: Any, args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        door = _door_of(request, view)
+        door = _door_of(request, view, is_async=True)
         if door is None:
             return None
         decision = await adrive(door)
@@ -113,10 +113,10 @@ def _is_exempt(request: HttpRequest) -> bool:
     return is_exempt_view(match.func, request.method)
 
 
-def _door_of(request: HttpRequest, view: Any) -> Flow[Decision] | None:
+def _door_of(request: HttpRequest, view: Any, is_async: bool = False) -> Flow[Decision] | None:
     """What is still to be taken before a view, if it does not see to that itself."""
     if _is_protected(request, view):
-        return at_view(request)
+        return at_view(request, is_async=is_async)
     if is_waiting(request) and not passes_door(view, request.method):
         return settle(request)
     return None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from django.apps import apps
@@ -29,6 +30,11 @@ class Plans:
     service: tuple[Limit, ...]
     costs: Mapping[str, int] = field(default_factory=dict)
     switch: Switch | None = None
+
+    @cached_property
+    def by_address(self) -> bool:
+        """Whether the service limits addresses."""
+        return any(limit.per == "address" for limit in self.service)
 
 
 @dataclass(frozen=True)
@@ -75,16 +81,14 @@ def load_tenant(key: str) -> Own:
     plan = _billed_plan(key)
     if tenant is None:
         return Own(plan)
-    return Own(plan or (tenant.plan and tenant.plan.slug), tuple(own_limits(tenant)))
-
-
-def own_limits(tenant: Any) -> Iterator[tuple[Limit, datetime | None]]:
-    """A tenant's own limits, each with when it ends."""
-    for row in sorted(tenant.limits.all(), key=lambda row: row.pk):
+    own = [
+        (limit, each.expires_at)
+        for row in sorted(tenant.limits.all(), key=lambda row: row.pk)
         # What it is afterwards comes first, so that the other counts until then.
-        for each in (row.afterwards(), row):
-            if each is not None and (limit := limit_of(each)) is not None:
-                yield limit, each.expires_at
+        for each in (row.afterwards(), row)
+        if each is not None and (limit := limit_of(each)) is not None
+    ]
+    return Own(plan or (tenant.plan and tenant.plan.slug), tuple(own))
 
 
 def _tenant(key: str) -> Any:

@@ -102,7 +102,7 @@ def _awaiting(guard: Guard) -> Any:
         request, owner = guard.called_with(args, kwargs)
         if guard.is_spared(request, owner):
             return await _response(guard.view(*args, **kwargs))
-        decision = await adrive(enter(guard.rules_for(owner), request))
+        decision = await adrive(enter(guard.rules_for(owner), request, is_async=True))
         if not decision.allowed:
             # Templates, and the project's own response, may query the database.
             return await sync_to_async(refusal, thread_sensitive=True)(request, decision)
