@@ -22,7 +22,7 @@ from .levels import Levels
 from .local import LocalStore
 from .memory import MemoryStore
 from .processes import Processes
-from .refusals import Refusals, monotonic
+from .refusals import Refusal, Refusals, monotonic
 
 T = TypeVar("T")
 
@@ -65,9 +65,10 @@ class GuardedStore(Store):
             return known
         sent = monotonic()
         try:
-            answer = self._asked(lambda: self.store.run(operation, group, costs, now))
-        except (StoreUnavailable, StoreError) as error:
-            return self._without(operation, group, costs, now, error)
+            self.breaker.check()
+            answer = self.store.run(operation, group, costs, now)
+        except Exception as error:
+            return self._without(operation, group, costs, now, self._hear(error))
         finally:
             self._counted(operation, group)
         return self._learnt(operation, group, costs, now, answer, sent)
@@ -92,8 +93,8 @@ class GuardedStore(Store):
     def _known(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None
     ) -> Answer | None:
-        # Not with a clock of the caller's, which may be frozen.
-        if self.refusals is None or now is not None:
+        # Most callers were not refused; and not with a clock of the caller's, which may be frozen.
+        if Refusal not in group.prepared or self.refusals is None or now is not None:
             return None
         return self.refusals.known(operation, group, costs)
 
@@ -114,7 +115,7 @@ class GuardedStore(Store):
             self.levels.learn(group, answer, sent)
             if sent >= self.processes.due and not self.thread_sensitive:
                 self.processes.start(sent)
-            if now is None and operation is Operation.TAKE:
+            if not answer.allowed and now is None and operation is Operation.TAKE:
                 self.refusals.learn(group, costs, answer, sent)
         return answer
 
