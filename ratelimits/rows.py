@@ -93,14 +93,18 @@ def load_tenant(key: str) -> Own:
 
 def _tenant(key: str) -> Any:
     """The row of a tenant. One that no database could hold has none."""
-    try:
-        storable = b"\0" not in key.encode()
-    except UnicodeEncodeError:
-        storable = False
-    if not storable:
+    if not is_storable(key):
         return None
     rows = model("Tenant").objects.using(write_alias())
     return rows.select_related("plan").prefetch_related("limits").filter(key=key).first()
+
+
+def is_storable(key: str) -> bool:
+    """Whether databases can be asked for a text: callers may be called anything."""
+    try:
+        return b"\0" not in key.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _billed_plan(key: str) -> str | None:

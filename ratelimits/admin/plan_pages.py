@@ -20,7 +20,7 @@ from ratelimits.conf import conf
 from ratelimits.models import Plan, Tenant
 
 from .moves import MoveForm, move, move_page, say_moved
-from .pages import PagesAdmin
+from .previews import PreviewPanel, PreviewsAdmin
 from .tenant_pages import TOOLS_MOVED
 from .words import count
 
@@ -36,10 +36,12 @@ class PlanDesk:
     tenants: tuple[tuple[str, str], ...]
     all_url: str
     move_url: str
+    preview: PreviewPanel | None
+    may_preview: bool
     after_tools: bool = django.VERSION < TOOLS_MOVED
 
 
-class PlanPagesAdmin(PagesAdmin[Plan]):
+class PlanPagesAdmin(PreviewsAdmin):
     """Shows who is on a plan, moves them to another one, and says who stands in the way."""
 
     change_form_template = "admin/ratelimits/plan/change_form.html"
@@ -56,10 +58,10 @@ class PlanPagesAdmin(PagesAdmin[Plan]):
     ) -> HttpResponse:
         plan = context.get("original")
         if isinstance(plan, Plan) and not context.get("is_popup"):
-            context = {**context, "desk": self._desk(request, plan)}
+            context = {**context, "desk": self._desk(request, plan, context)}
         return super().render_change_form(request, context, *args, **kwargs)
 
-    def _desk(self, request: HttpRequest, plan: Plan) -> PlanDesk:
+    def _desk(self, request: HttpRequest, plan: Plan, context: dict[str, Any]) -> PlanDesk:
         number, may_view = plan.tenants.count(), _may_view(request.user)
         may_move = number and _may_move(request.user)
         return PlanDesk(
@@ -67,6 +69,8 @@ class PlanPagesAdmin(PagesAdmin[Plan]):
             tenants=tuple(self._links(plan)) if may_view else (),
             all_url=self.tenants_url(plan) if may_view and number > SHOWN else "",
             move_url=self.url_of("move", plan.pk) if may_move else "",
+            preview=self.preview(request, context) if may_view else None,
+            may_preview=may_view and self.has_change_permission(request, plan),
         )
 
     def _links(self, plan: Plan) -> Iterable[tuple[str, str]]:
