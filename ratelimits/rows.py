@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -81,14 +81,16 @@ def load_tenant(key: str) -> Own:
     plan = _billed_plan(key)
     if tenant is None:
         return Own(plan)
-    own = [
-        (limit, each.expires_at)
-        for row in sorted(tenant.limits.all(), key=lambda row: row.pk)
+    return Own(plan or (tenant.plan and tenant.plan.slug), tuple(own_limits(tenant)))
+
+
+def own_limits(tenant: Any) -> Iterator[tuple[Limit, datetime | None]]:
+    """A tenant's own limits, each with when it ends."""
+    for row in sorted(tenant.limits.all(), key=lambda row: row.pk):
         # What it is afterwards comes first, so that the other counts until then.
-        for each in (row.afterwards(), row)
-        if each is not None and (limit := limit_of(each)) is not None
-    ]
-    return Own(plan or (tenant.plan and tenant.plan.slug), tuple(own))
+        for each in (row.afterwards(), row):
+            if each is not None and (limit := limit_of(each)) is not None:
+                yield limit, each.expires_at
 
 
 def _tenant(key: str) -> Any:
