@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 from freezegun import freeze_time
 
+from ratelimits.admin import resets
 from ratelimits.limiter import peek, take
 from ratelimits.models import Plan, Tenant, TenantLimit
 from tests.admin_site import TENANTS
@@ -154,6 +155,27 @@ def test_reset_asks_first_and_is_in_the_history(admin_client: Client, tenant: Te
     assert peek("acme").allowed
     history = admin_client.get(page(tenant, "history")).content.decode()
     assert "Reset what it had used." in history
+
+
+def test_nothing_is_changed_without_a_token(tenant: Tenant) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(User.objects.create_superuser("operator"))
+    for name in ("reset", "raise", "end"):
+        assert client.post(page(tenant, name)).status_code == 403
+    for name in ("find/", "find/add/", "find/reset/"):
+        assert client.post(f"{TENANTS}{name}", {"key": "x"}).status_code == 403
+
+
+def test_not_too_many_are_reset_at_once(
+    admin_client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resets, "MOST", 2)
+    others = [Tenant.objects.create(key=key) for key in ("bakery", "clinic")]
+    chosen = [tenant.pk, *(other.pk for other in others)]
+    data = {"action": "reset_selected", "_selected_action": chosen, "post": "yes"}
+    response = admin_client.post(TENANTS, data, follow=True)
+    assert "Select at most 2 tenants at once." in response.content.decode()
+    assert not LogEntry.objects.exists()
 
 
 @freeze_time("2026-03-04 12:00:00")

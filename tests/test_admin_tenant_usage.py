@@ -4,16 +4,18 @@ import re
 from typing import Any
 
 import pytest
+from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 from freezegun import freeze_time
 
 from ratelimits import usage
+from ratelimits.decorators import ratelimit
 from ratelimits.limiter import take
 from ratelimits.models import Tenant
 from tests.admin_site import TENANTS
 from tests.conformance.watching import watch
-from tests.doors import make_plan
+from tests.doors import make_plan, request
 from tests.servers import RedisServer
 from tests.test_admin_tenant_page import text_of
 
@@ -51,6 +53,14 @@ def test_the_last_hour_of_a_tenant(admin_client: Client, tenant: Tenant) -> None
     assert "Requests in the last hour: 4, refused: 3." in text
     assert re.search(r"api 10 requests per day all .*? 3 new 1 request per day", text)
     assert re.search(r"new 1 request per day in shadow.*? 4 would have been", text)
+
+
+def test_limits_in_code_that_refused(admin_client: Client, tenant: Tenant, settings: Any) -> None:
+    settings.RATELIMITS = {"TENANT": lambda request: "acme"}
+    view = ratelimit("1/d", by="tenant", name="login")(lambda request: HttpResponse())
+    assert [view(request()).status_code for _ in range(3)] == [200, 429, 429]
+    usage.flush()
+    assert "“login” refused 2 in the last hour. It is in no plan" in text_of(admin_client, tenant)
 
 
 def test_one_that_was_never_seen(admin_client: Client, tenant: Tenant) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import router, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.dates import WEEKDAYS
@@ -43,7 +44,6 @@ class RaiseForm(forms.Form):
         label=gettext_lazy("or exactly until"),
         required=False,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        help_text=gettext_lazy("Counts instead of the choice before it."),
     )
     reason = forms.CharField(label=gettext_lazy("reason"), max_length=200, required=False)
 
@@ -66,6 +66,10 @@ class RaiseForm(forms.Form):
         self.ends = ends(local(timezone.now()))
         until.choices = [(name, label) for name, (label, _) in self.ends.items()]
         until.initial = "tomorrow"
+        zone = {"zone": timezone.get_current_timezone_name()}
+        self.fields["at"].help_text = (
+            _("Counts instead of the choice before it. Time zone: %(zone)s.") % zone
+        )
 
     def clean_rate(self) -> Rate:
         try:
@@ -153,10 +157,11 @@ class RaisesAdmin(PagesAdmin[Tenant]):
         if row is None:
             template, title = "admin/ratelimits/tenant/raise.html", _("Raise a limit for a while")
             return self.page(request, template, title, tenant, form=form)
-        row.save()
         told = {"name": row.name, "limit": row.describe(), "at": moment(form.end)}
         text = _("Raised “%(name)s” to %(limit)s until %(at)s.") % told
-        self.log_change(request, tenant, f"{text} {row.reason}".strip())
+        with transaction.atomic(using=row._state.db or router.db_for_write(TenantLimit)):
+            row.save()
+            self.log_change(request, tenant, f"{text} {row.reason}".strip())
         messages.success(request, text)
         return HttpResponseRedirect(self.url_of("change", tenant.pk))
 
@@ -171,13 +176,12 @@ class RaisesAdmin(PagesAdmin[Tenant]):
         if row is None:
             raise Http404
         told = {"name": row.name, "limit": row.describe()}
-        is_over = row.is_over
-        end(row)
-        text = (
-            _("Removed “%(name)s” (%(limit)s), which had ended.")
-            if is_over
-            else _("Ended “%(name)s” (%(limit)s) before its time.")
-        )
-        self.log_change(request, tenant, text % told)
-        messages.success(request, text % told)
+        if row.is_over:
+            text = _("Removed “%(name)s” (%(limit)s), which had ended.") % told
+        else:
+            text = _("Ended “%(name)s” (%(limit)s) before its time.") % told
+        with transaction.atomic(using=row._state.db):
+            end(row)
+            self.log_change(request, tenant, text)
+        messages.success(request, text)
         return HttpResponseRedirect(self.url_of("change", tenant.pk))

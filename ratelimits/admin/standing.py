@@ -20,6 +20,7 @@ from ratelimits.overrides import named
 from ratelimits.standing import InForce, Level, Origin, Standing, standing_of
 
 from .tenant_usage import Lately, lately
+from .verdicts import verdict
 from .words import count, lasting, moment
 
 # Below so much of the whole, in percent, a meter warns.
@@ -76,44 +77,7 @@ def panel_of(who: str | Caller, own: Iterable[TenantLimit] = ()) -> Panel:
     rows_by_name = {row.name: row for row in own}
     plan, hour = _plan_link(standing), lately(caller)
     rows = (_row(found, plan, rows_by_name, hour) for found in standing.limits)
-    told = hour.sentence if hour else _("What it did in the last hour is unavailable.")
-    return Panel(standing, (*_verdict(standing), told), tuple(rows))
-
-
-def _verdict(standing: Standing) -> Iterable[str]:
-    """The answer to "is it refused, and why"."""
-    if not standing.counted:
-        yield _("Nothing is limited now: counting is switched off for the whole service.")
-    elif not standing.known:
-        yield _(
-            "How full the limits are is unavailable: the store that holds the counts can't be "
-            "reached."
-        )
-    elif not standing.limits:
-        yield _("No limit applies.")
-    elif standing.mode == "shadow":
-        yield _("Nothing is refused now: all limits of the service are in shadow, and only count.")
-    elif not standing.refusing:
-        yield _("Nothing is refused now.")
-    for found in standing.refusing:
-        yield _refusal(found)
-
-
-def _refusal(found: InForce) -> str:
-    limit = found.limit
-    told = {"name": limit.name, "rate": limit.rate.describe(), "scope": limit.scope}
-    if found.wait is None:
-        text = _("Refused for good by “%(name)s” (%(rate)s).")
-    elif limit.scope:
-        text = _(
-            "Refused now, for requests of “%(scope)s”, by “%(name)s” (%(rate)s): used up, the "
-            "next one passes in %(wait)s."
-        )
-    else:
-        text = _(
-            "Refused now by “%(name)s” (%(rate)s): used up, the next request passes in %(wait)s."
-        )
-    return text % {**told, "wait": lasting(found.wait) if found.wait else ""}
+    return Panel(standing, tuple(verdict(standing, hour)), tuple(rows))
 
 
 def _row(
