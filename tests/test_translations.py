@@ -113,6 +113,9 @@ TOLD = [
     ("ratelimits_mode",),
     ("ratelimits_mode", "shadow", "--for", "30m", "--reason", typed("A launch.")),
     ("ratelimits_mode", "off"),
+    ("ratelimits_show", typed("acme")),
+    ("ratelimits_reset", typed("acme")),
+    ("ratelimits_reset", typed("acme"), "--dry-run"),
 ]
 
 
@@ -124,8 +127,9 @@ def test_commands(command: tuple[str, ...], rows: bool) -> None:
     with pseudo():
         ended = run(*command)
     words = set(unmarked(ended.out) + unmarked(ended.err))
-    # Slugs of plans, and who the system says calls.
-    assert words <= {"free", "pro", "enterprise", "requests", "daily", getpass.getuser()}
+    # Slugs of plans, rates as they were typed, and who the system says calls.
+    data = {"free", "pro", "enterprise", "requests", "daily", "unlimited", "month"}
+    assert words <= {*data, getpass.getuser()}
 
 
 def test_refusals() -> None:

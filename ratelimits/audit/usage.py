@@ -46,12 +46,13 @@ def _findings() -> Iterator[Finding]:
     above: list[str] = []
     unseen: list[str] = []
     for tenants in _chunks():
-        keys = [key for key, _plan in tenants]
-        lately, ever = peaks(keys, DAY), peaks(keys, ALL_KEPT)
-        for (key, plan), of_day, of_all in zip(tenants, lately, ever, strict=True):
+        lately = dict(zip(tenants, peaks([key for key, _plan in tenants], DAY), strict=True))
+        for (key, plan), used in lately.items():
             sold = plans.limits.get(plan or plans.default or "", ())
-            above += [f"{key}: {told}" for told in _above(sold, of_day)]
-            unseen += [] if of_all else [key]
+            above += [f"{key}: {told}" for told in _above(sold, used)]
+        idle = [key for (key, _plan), used in lately.items() if not used]
+        before = zip(idle, peaks(idle, ALL_KEPT), strict=True)
+        unseen += [key for key, used in before if not used]
     yield found(
         "tenants.above_plan",
         above,

@@ -64,7 +64,11 @@ def compare(wanted: Wanted, present: Mapping[Path, Item], alias: str, prune: boo
     """What to do. Raises BadFile for what can't be done."""
     lacking = tuple(_lacking(wanted, present))
     removed = lacking if prune else ()
-    faults = [*_taken_marks(wanted, present, removed), *_in_use(removed, alias)]
+    faults = [
+        *_taken_marks(wanted, present, removed),
+        *_in_use(removed, alias),
+        *_last_default(wanted, removed),
+    ]
     if faults:
         raise BadFile(faults)
     changes = [Change("remove", item) for item in removed]
@@ -126,3 +130,15 @@ def _in_use(removed: Iterable[Item], alias: str) -> Iterator[str]:
                 count,
             )
             yield told % {"plan": item, "count": count, "names": ", ".join(names) + more}
+
+
+def _last_default(wanted: Wanted, removed: Iterable[Item]) -> Iterator[str]:
+    """The plan of all who have no plan of their own, which would have no limit then."""
+    for item in removed:
+        if item.kind is SECTIONS["plans"] and item.value("is_default"):
+            plans = (other for other in wanted.items.values() if other.kind is item.kind)
+            if not any(other.value("is_default") for other in plans):
+                told = gettext(
+                    "%s: the file lacks it, but it is the default, and no other is to be."
+                )
+                yield told % item

@@ -184,6 +184,28 @@ def test_a_plan_in_use_is_not_pruned(file: Path) -> None:
     assert everything() == before
 
 
+def test_the_default_plan_is_not_pruned_without_another(file: Path) -> None:
+    apply(file)
+    ended = apply(file, "--prune", text=without("[plans.free"))
+    assert ended.code == 2
+    assert 'plan "free": the file lacks it, but it is the default' in ended.err
+    assert Plan.objects.count() == 2
+    other = without("[plans.free").replace('name = "Pro"', 'name = "Pro"\nis_default = true')
+    assert apply(file, "--prune", text=other).code == 0
+    assert Plan.objects.get().is_default
+
+
+def test_plans_that_billing_may_name(file: Path, settings: Any) -> None:
+    settings.RATELIMITS = {"PLAN": "tests.views.nothing"}
+    apply(file)
+    assert "The setting PLAN" in apply(file, "--prune", text=without("[plans.pro")).err
+
+
+def test_a_file_of_an_editor_that_marks_its_encoding(file: Path) -> None:
+    file.write_text(f"\ufeff{TEXT}")
+    assert apply(file).code == 0
+
+
 def test_a_plan_without_a_default_is_told(file: Path) -> None:
     ended = apply(file, text=TEXT.replace("is_default = true", ""))
     assert ended.code == 0

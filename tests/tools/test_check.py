@@ -15,6 +15,7 @@ from ratelimits.limiter import take
 from ratelimits.models import Plan, PlanLimit, ScopeCost, ServiceLimit, Tenant, TenantLimit
 from tests.commands import run
 from tests.fresh import PATIENT
+from tests.pseudo import pseudo, unmarked
 from tests.servers import RedisServer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh")]
@@ -49,6 +50,26 @@ def test_nothing_to_say() -> None:
     assert {finding.level for finding in audit()} == {"ok"}
     for finding in audit():
         assert f"ok       {finding.name}: {finding.text}" in ended.out
+
+
+def test_translated() -> None:
+    with pseudo():
+        texts = [text for finding in audit() for text in (finding.text, finding.advice)]
+    assert [word for text in texts for word in unmarked(text)] == []
+
+
+def test_translated_warnings() -> None:
+    """But for what is named, and what the log says of a row."""
+    Tenant.objects.create(key="7")
+    PlanLimit.objects.filter(name="daily").update(name="1", rate="2")
+    fault = rows.fault_of(PlanLimit.objects.get(name="1"))
+    ServiceLimit.objects.create(name="3", rate="4/s", per="address")
+    ScopeCost.objects.create(scope="5", cost=6)
+    with pseudo():
+        found = [finding for finding in audit() if finding.level == "warning"]
+    words = {word for each in found for word in unmarked(each.text + each.advice)}
+    assert len(found) == 4
+    assert words <= {"PlanLimit", "pro", *unmarked(fault)}
 
 
 def test_exit_codes_and_json(settings: Any) -> None:

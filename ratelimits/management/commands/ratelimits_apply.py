@@ -11,6 +11,7 @@ from django.db import Error, transaction
 from django.utils.translation import gettext, ngettext
 
 from ratelimits import rows
+from ratelimits.conf import conf
 from ratelimits.management.users import user_of
 from ratelimits.plan_files.applying import apply
 from ratelimits.plan_files.comparing import Difference, compare
@@ -56,6 +57,9 @@ class Command(BaseCommand):
         except Error as error:
             raise CommandError(f"{alias}: {error}", returncode=FAULT) from error
         self._tell(difference, diff)
+        if conf.PLAN and any(change.action == "remove" for change in difference.changes):
+            told = gettext("The setting PLAN may put tenants on plans that no row is on.")
+            self.stderr.write(self.style.WARNING(told))
         if not diff:
             self._warn_without_default(alias)
         elif difference.changes:
@@ -89,7 +93,7 @@ class Command(BaseCommand):
 
 def _read(file: str) -> Wanted:
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
         return read(text)
     except BadFile as error:
         raise _fault(file, error) from error

@@ -174,7 +174,7 @@ def _sold(file: str | None) -> plans.Sold:
     try:
         if file is None:
             return plans.of_database()
-        return plans.of_file(read(Path(file).read_text(encoding="utf-8")))
+        return plans.of_file(read(Path(file).read_text(encoding="utf-8-sig")))
     except BadFile as error:
         told = "\n".join(f"{file}: {fault}" for fault in error.faults)
         raise CommandError(told, returncode=FAULT) from error

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from ratelimits.exceptions import CatalogUnavailable
 from ratelimits.management.tables import table
+from ratelimits.models import Mode
 from ratelimits.standing import InForce, Origin, Standing, standing_of
 from ratelimits.stores import counts_alone
 from ratelimits.tenants import is_possible
@@ -101,8 +102,8 @@ def _row(found: InForce) -> tuple[str, ...]:
         left = _("%(left)s of %(all)s") % {"left": count(level.left), "all": count(level.capacity)}
         full = "-" if level.full is None else lasting(level.full)
     burst = "-" if limit.burst is None else count(limit.burst)
-    scope, rate = limit.scope or _("all"), str(limit.rate)
-    return limit.name, rate, burst, scope, limit.mode, _origin(found), left, full
+    scope, mode = limit.scope or _("all"), str(Mode(limit.mode).label)
+    return limit.name, str(limit.rate), burst, scope, mode, _origin(found), left, full
 
 
 def _origin(found: InForce) -> str:
