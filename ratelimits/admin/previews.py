@@ -55,17 +55,17 @@ class PreviewsAdmin(PagesAdmin[Plan]):
         if not is_asked(request) or context.get("errors"):
             return None
         preview = preview_of(context["original"], _limits(context["inline_admin_formsets"]))
-        changes = tuple(self._row(preview, change) for change in preview.changes)
+        changes = tuple(self._of_change(preview, change) for change in preview.changes)
         return PreviewPanel(_sentence(preview), changes)
 
-    def _row(self, preview: Preview, change: Change) -> ChangeRow:
+    def _of_change(self, preview: Preview, change: Change) -> ChangeRow:
         over = change.over or ()
         named = {row.key: row for row in Tenant.objects.filter(key__in=over[:SHOWN])}
-        links = [(str(named.get(key, key)), self._url(named.get(key))) for key in over[:SHOWN]]
+        links = [(str(named.get(key, key)), self._page_of(named.get(key))) for key in over[:SHOWN]]
         who = " ".join(_who(preview, change))
         return ChangeRow(_text(change), who, tuple(links), max(0, len(over) - SHOWN))
 
-    def _url(self, tenant: Tenant | None) -> str:
+    def _page_of(self, tenant: Tenant | None) -> str:
         page, at = "admin:ratelimits_tenant_change", self.admin_site.name
         return reverse(page, args=[tenant.pk], current_app=at) if tenant else ""
 
