@@ -107,12 +107,12 @@ class UsageAdmin(ModelAdmin[Tenant]):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return TenantList
 
-    @admin.display(description=gettext_lazy("requests, last hour"))
+    @admin.display(description=gettext_lazy("last hour"))
     def requests_lately(self, tenant: Any) -> str:
         counts: Counts | None = tenant.lately
         return _("unavailable") if counts is None else count(counts.requests)
 
-    @admin.display(description=gettext_lazy("refused, last hour"))
+    @admin.display(description=gettext_lazy("refused"))
     def refused_lately(self, tenant: Any) -> str:
         counts: Counts | None = tenant.lately
         return _("unavailable") if counts is None else count(counts.refused)

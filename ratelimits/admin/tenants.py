@@ -39,9 +39,9 @@ class TenantAdmin(ReceiptsAdmin, MovesAdmin, TenantPagesAdmin, UsageAdmin, Traps
         "key",
         "name",
         "plan_name",
-        "own_limits",
         "requests_lately",
         "refused_lately",
+        "own_limits",
     ]
     list_filter = ["plan", OwnLimitsFilter]
     list_select_related = ["plan"]
