@@ -107,13 +107,16 @@ def _refuse(view: Any, decision: Decision) -> None:
     def throttled(request: Any, wait: float | None) -> None:
         together = decision_of(request)
         refused = decision if together is None or together.allowed else together
-        view.ratelimits_refusal = PlanThrottled(refused, wait)
-        try:
-            type(view).throttled(view, request, view.ratelimits_refusal.wait)
-        except Throttled as error:
-            if not _is_usual(error):
-                raise
-        raise view.ratelimits_refusal
+        refusal = view.ratelimits_refusal = PlanThrottled(refused, wait)
+        own = type(view).throttled
+        # DRF's raises what would be thrown away, and translates three texts for it.
+        if own.__module__ != "rest_framework.views":
+            try:
+                own(view, request, refusal.wait)
+            except Throttled as error:
+                if not _is_usual(error):
+                    raise
+        raise refusal
 
     view.throttled = throttled
 
