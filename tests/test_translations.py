@@ -29,7 +29,7 @@ pytestmark = [
 
 ROOT = Path(ratelimits.__file__).parent
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
-PAGES_CODE = sorted((ROOT / "admin").rglob("*.py"))
+PAGES_CODE = sorted([*(ROOT / "admin").rglob("*.py"), *(ROOT / "doctor").rglob("*.py")])
 COMMANDS = sorted((ROOT / "management/commands").glob("ratelimits_*.py"))
 TRANSLATES = re.compile(r"_|n?p?gettext(_lazy|_noop)?|once\.error")
 # Django's own texts that are not translated: of icons.

@@ -10,12 +10,14 @@ from datetime import datetime, timezone
 from django.core.checks import CheckMessage
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from ratelimits import rows
 from ratelimits.checks.plans import ROWS, check_plans
 from ratelimits.modes import mode_with
 
-from .findings import Finding, Level, number_of
+from .findings import Finding, Level
 from .waiting import within_patience
 
 # Rows are looked at for so many seconds, and so many bad ones are named.
@@ -41,18 +43,20 @@ def look() -> Iterator[Finding]:
     try:
         unapplied = within_patience(alias, lambda: _unapplied(alias))
         if unapplied:
-            text = f'not applied to the database "{alias}": {", ".join(unapplied)}'
-            advice = "Run: manage.py migrate ratelimits"
+            text = _('not applied to the database "%(alias)s": %(names)s')
+            text %= {"alias": alias, "names": ", ".join(unapplied)}
+            advice = _("Run: manage.py migrate ratelimits")
             yield Finding("catalog", "problem", text, advice, {**value, "unapplied": unapplied})
             return
         read = within_patience(alias, lambda: _read(alias))
     except Exception as error:
         # Whatever a database, its driver or a router does.
-        text = f'The database "{alias}" can\'t be read: {str(error).strip() or repr(error)}'
-        advice = (
-            "Processes go on with the limits they know; for those that know none, STORE_FAILURE"
+        text = _('The database "%(alias)s" can\'t be read: %(error)s')
+        text %= {"alias": alias, "error": str(error).strip() or repr(error)}
+        advice = _(
+            "Processes go on with the limits they know; for those that know none, STORE_FAILURE "
+            "decides."
         )
-        advice += " decides."
         yield Finding("catalog", "problem", text, advice, value)
         return
     yield from _findings(alias, read)
@@ -63,7 +67,7 @@ def _unapplied(alias: str) -> list[str]:
     executor = MigrationExecutor(connections[alias])
     targets = executor.loader.graph.leaf_nodes("ratelimits")
     plan = executor.migration_plan(targets)
-    return [step.name for step, _ in plan if step.app_label == "ratelimits"]
+    return [step.name for step, _backwards in plan if step.app_label == "ratelimits"]
 
 
 def _read(alias: str) -> Read:
@@ -92,13 +96,14 @@ def _bad_rows(alias: str) -> tuple[list[str], int]:
 
 def _findings(alias: str, read: Read) -> Iterator[Finding]:
     value = {"alias": alias, "readable": True, "unapplied": [], "ms": round(read.ms, 3)}
-    text = f'plans read from the database "{alias}" in {read.ms:.1f} ms'
+    text = _('plans read from the database "%(alias)s" in %(ms)s ms')
+    text %= {"alias": alias, "ms": f"{read.ms:.1f}"}
     yield Finding("catalog", "ok", text, value=value)
     yield _plans(read)
     yield _mode(read)
-    yield Finding(
-        "catalog.tenants", "ok", number_of(read.tenants, "tenant"), value={"tenants": read.tenants}
-    )
+    text = ngettext("%(count)s tenant", "%(count)s tenants", read.tenants)
+    text %= {"count": f"{read.tenants:,}"}
+    yield Finding("catalog.tenants", "ok", text, value={"tenants": read.tenants})
     yield _rows(read)
     for message in read.messages:
         yield Finding(str(message.id), "warning", str(message.msg), str(message.hint or ""))
@@ -114,11 +119,14 @@ def _plans(read: Read) -> Finding:
         "default": plans.default,
         "anonymous": plans.anonymous,
     }
-    text = (
-        f"{number_of(len(plans.limits), 'plan')} with {number_of(limits, 'limit')}, "
-        f"{number_of(len(plans.service), 'service limit')}; default {plans.default or 'none'}, "
-        f"for anonymous callers {plans.anonymous or plans.default or 'none'}"
-    )
+    text = _(
+        "plans: %(plans)s, with limits: %(limits)s, and service limits: %(service_limits)s; "
+        "default %(default)s, for anonymous callers %(anonymous)s"
+    ) % {
+        **value,
+        "default": plans.default or _("none"),
+        "anonymous": plans.anonymous or plans.default or _("none"),
+    }
     return Finding("catalog.plans", "ok", text, value=value)
 
 
@@ -126,22 +134,23 @@ def _mode(read: Read) -> Finding:
     """What an operator switched to for a while, above the setting."""
     switch, mode = read.plans.switch, mode_with(read.plans.switch)
     if switch is None:
-        text = f'"{mode}", as in the settings'
+        text = _('"%s", as in the settings') % mode
         return Finding("catalog.mode", "ok", text, value={"mode": mode, "until": None})
     until = datetime.fromtimestamp(switch.until, timezone.utc).isoformat()
     level: Level = "ok" if mode == "enforce" else "warning"
-    advice = "" if level == "ok" else "To end it before: manage.py ratelimits_mode enforce"
+    advice = "" if level == "ok" else _("To end it before: manage.py ratelimits_mode settings")
     value = {"mode": mode, "until": until}
-    return Finding("catalog.mode", level, f'switched to "{mode}" until {until}', advice, value)
+    text = _('switched to "%(mode)s" until %(until)s') % value
+    return Finding("catalog.mode", level, text, advice, value)
 
 
 def _rows(read: Read) -> Finding:
     value = {"bad_rows": len(read.bad), "looked_at": read.looked_at}
-    looked = f"{number_of(read.looked_at, 'row')} looked at"
+    told = {"looked": f"{read.looked_at:,}", "bad": f"{len(read.bad):,}"}
     if not read.bad:
-        return Finding("catalog.rows", "ok", f"{looked}, all mean something", value=value)
-    text = f"{looked}; {number_of(len(read.bad), 'is', 'are')} left out: "
-    text += "; ".join(read.bad[:EXAMPLES])
-    return Finding(
-        "catalog.rows", "warning", text, "Correct them in the admin, or delete them.", value
-    )
+        text = _("rows looked at: %(looked)s, all mean something") % told
+        return Finding("catalog.rows", "ok", text, value=value)
+    text = _("rows looked at: %(looked)s, left out: %(bad)s: %(names)s")
+    text %= {**told, "names": "; ".join(read.bad[:EXAMPLES])}
+    advice = _("Correct them in the admin, or delete them.")
+    return Finding("catalog.rows", "warning", text, advice, value)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.utils.translation import gettext as _
+
 from ratelimits.stores.facts import DatabaseFacts, Facts
 
-from .findings import Finding, number_of
+from .findings import Finding
 
 
 def judge(facts: Facts) -> Iterator[Finding]:
@@ -18,9 +20,15 @@ def judge(facts: Facts) -> Iterator[Finding]:
         "expired": facts.expired,
         "complete": facts.rows < facts.most,
     }
-    least = "" if value["complete"] else "at least "
-    text = (
-        f"{facts.vendor}, {least}{number_of(facts.rows, 'row')}, of which {facts.expired:,} have "
-        "expired and are swept as requests come"
-    )
+    if value["complete"]:
+        text = _(
+            "%(vendor)s, rows: %(rows)s, of which %(expired)s have expired and are swept as "
+            "requests come"
+        )
+    else:
+        text = _(
+            "%(vendor)s, rows: at least %(rows)s, of which %(expired)s have expired and are swept "
+            "as requests come"
+        )
+    text %= {"vendor": facts.vendor, "rows": f"{facts.rows:,}", "expired": f"{facts.expired:,}"}
     yield Finding("store.table", "ok", text, value=value)

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 Level = Literal["ok", "warning", "problem"]
 LEVELS: tuple[Level, ...] = ("ok", "warning", "problem")
 
@@ -28,22 +31,22 @@ def worst(findings: tuple[Finding, ...]) -> Level:
 
 def bytes_text(count: int) -> str:
     """A size as people read it."""
-    size = float(count)
-    for unit in ("bytes", "KB", "MB"):
+    if count < 1024:
+        return ngettext("%(count)s byte", "%(count)s bytes", count) % {"count": count}
+    size = count / 1024
+    for unit in ("KB", "MB"):
         if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+            return f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} GB"
 
 
 def time_text(seconds: float) -> str:
     """A length of time as people read it, roughly."""
-    for length, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}s"
-    return f"{seconds:.0f} s"
-
-
-def number_of(count: int, one: str, many: str = "") -> str:
-    """ "1 key", "2 keys"."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    if seconds >= 2 * 86400:
+        return _("%(count)s days") % {"count": f"{seconds / 86400:.0f}"}
+    if seconds >= 2 * 3600:
+        return _("%(count)s hours") % {"count": f"{seconds / 3600:.0f}"}
+    if seconds >= 2 * 60:
+        return _("%(count)s minutes") % {"count": f"{seconds / 60:.0f}"}
+    return _("%(count)s s") % {"count": f"{seconds:.0f}"}

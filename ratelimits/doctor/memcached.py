@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from ratelimits.stores.facts import Facts, MemcachedFacts
 
-from .findings import Finding, bytes_text, number_of, time_text
+from .findings import Finding, bytes_text, time_text
 
 
 def judge(facts: Facts) -> Iterator[Finding]:
@@ -26,8 +29,8 @@ def _away(name: str) -> Finding:
     return Finding(
         "store.server",
         "problem",
-        f"{name} does not answer.",
-        "Start it: no other has its keys, and STORE_FAILURE decides for their callers.",
+        _("%s does not answer.") % name,
+        _("Start it: no other has its keys, and STORE_FAILURE decides for their callers."),
         {"address": name},
     )
 
@@ -42,19 +45,26 @@ def _server(name: str, stats: Mapping[str, Any]) -> Finding:
         "used_bytes": used,
         "max_bytes": most,
     }
-    up = time_text(value["uptime_seconds"])
-    text = f"{name}: memcached {value['version']}, up for {up}, "
-    text += f"{bytes_text(used)} of {bytes_text(most)} used"
+    text = _("%(address)s: memcached %(version)s, up for %(time)s, %(used)s of %(most)s used") % {
+        **value,
+        "time": time_text(value["uptime_seconds"]),
+        "used": bytes_text(used),
+        "most": bytes_text(most),
+    }
     return Finding("store.server", "ok", text, value=value)
 
 
 def _evicted(name: str, stats: Mapping[str, Any]) -> Finding:
     evicted = stats.get("evictions", 0)
     value = {"address": name, "evicted_keys": evicted}
-    text = f"{name}: {number_of(evicted, 'item')} evicted since it was started"
+    text = ngettext(
+        "%(address)s: %(count)s item evicted since it was started",
+        "%(address)s: %(count)s items evicted since it was started",
+        evicted,
+    ) % {"address": name, "count": f"{evicted:,}"}
     if not evicted:
         return Finding("store.evictions", "ok", text, value=value)
-    advice = (
+    advice = _(
         "Buckets among them were full again. More memory (option -m), or a server of their own."
     )
     return Finding("store.evictions", "warning", text, advice, value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 
+from django.utils.translation import gettext as _
+
 from ratelimits.catalog import plans_key
 from ratelimits.conf import conf
 from ratelimits.exceptions import RateLimitError
@@ -12,13 +14,6 @@ from ratelimits.stores import backend_of, fitting, get_store
 from ratelimits.stores.guarded import GuardedStore
 
 from .findings import Finding
-
-# What becomes of requests while the store is away.
-DOES = {
-    "local": "each process counts its part by itself",
-    "allow": "requests pass uncounted",
-    "deny": "requests get a 503",
-}
 
 
 def look() -> Iterator[Finding]:
@@ -31,13 +26,27 @@ def look() -> Iterator[Finding]:
         "answers_in_time": _answers_in_time(),
         "store_failure": conf.STORE_FAILURE,
     }
-    does = f"{DOES.get(conf.STORE_FAILURE, '')}, unless a limit says otherwise"
+    does = _does()
     if value["answers_in_time"] and not value["open"]:
-        yield Finding("breaker", "ok", f"closed; while the store is away, {does}", value=value)
+        text = _("closed; while the store is away, %s, unless a limit says otherwise") % does
+        yield Finding("breaker", "ok", text, value=value)
         return
-    text = f"open{'' if value['open'] else ' from the next request on'}: {does}"
-    advice = "It closes by itself within two seconds of the store's return."
+    if value["open"]:
+        text = _("open: %s, unless a limit says otherwise") % does
+    else:
+        text = _("open from the next request on: %s, unless a limit says otherwise") % does
+    advice = _("It closes by itself within two seconds of the store's return.")
     yield Finding("breaker", "problem", text, advice, value)
+
+
+def _does() -> str:
+    """What becomes of requests while the store is away."""
+    texts = {
+        "local": _("each process counts its part by itself"),
+        "allow": _("requests pass uncounted"),
+        "deny": _("requests get a 503"),
+    }
+    return texts.get(conf.STORE_FAILURE, "")
 
 
 def _answers_in_time() -> bool:

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from ratelimits.stores.facts import ClusterFacts, Facts, Keys, RedisFacts
 
-from .findings import Finding, bytes_text, number_of, time_text
+from .findings import Finding, bytes_text, time_text
 
 # Parts of the memory that it may use: from here on somebody should know, or act at once.
 NEARLY, FULL = 0.8, 0.95
-NOT_TOLD = "The server lets this user not ask for it ({})."
-ALLOW = "To see it here, allow the user {}."
 
 
 def judge(facts: Facts) -> Iterator[Finding]:
@@ -26,8 +27,8 @@ def judge(facts: Facts) -> Iterator[Finding]:
 
 
 def _away() -> Finding:
-    advice = "STORE_FAILURE decides for the callers whose keys it holds, until it is back."
-    return Finding("store.server", "problem", "It does not answer.", advice)
+    advice = _("STORE_FAILURE decides for the callers whose keys it holds, until it is back.")
+    return Finding("store.server", "problem", _("It does not answer."), advice)
 
 
 def _of_node(name: str, found: Finding) -> Finding:
@@ -37,7 +38,8 @@ def _of_node(name: str, found: Finding) -> Finding:
 
 def _judged(facts: RedisFacts) -> Iterator[Finding]:
     if facts.info is None:
-        text, advice = NOT_TOLD.format("INFO"), ALLOW.format("+info")
+        text = _("The server lets this user not ask for it (%s).") % "INFO"
+        advice = _("To see it here, allow the user %s.") % "+info"
         yield Finding("store.server", "warning", text, advice)
     else:
         yield _server(facts.info)
@@ -56,7 +58,7 @@ def _server(info: Mapping[str, Any]) -> Finding:
         "uptime_seconds": info.get("uptime_in_seconds", 0),
     }
     up = time_text(value["uptime_seconds"])
-    text = f"{value['product']} {value['version']}, up for {up}"
+    text = _("%(product)s %(version)s, up for %(time)s") % {**value, "time": up}
     return Finding("store.server", "ok", text, value=value)
 
 
@@ -65,9 +67,13 @@ def _role(info: Mapping[str, Any]) -> Finding:
     cluster = bool(info.get("cluster_enabled", 0))
     value = {"role": role, "replicas": replicas, "cluster": cluster}
     if role != "master":
-        advice = "Give CACHES the address of the primary: counting writes."
-        return Finding("store.role", "problem", "This server is a replica.", advice, value)
-    text = f"primary with {number_of(replicas, 'replica')}{', of a cluster' if cluster else ''}"
+        advice = _("Give CACHES the address of the primary: counting writes.")
+        return Finding("store.role", "problem", _("This server is a replica."), advice, value)
+    text = ngettext(
+        "primary with %(count)s replica", "primary with %(count)s replicas", replicas
+    ) % {"count": replicas}
+    if cluster:
+        text = _("%s, of a cluster") % text
     return Finding("store.role", "ok", text, value=value)
 
 
@@ -76,15 +82,16 @@ def _memory(info: Mapping[str, Any]) -> Finding:
     policy = info.get("maxmemory_policy", "noeviction")
     value = {"used_bytes": used, "max_bytes": most, "policy": policy}
     if not most:
-        text = f"{bytes_text(used)} used, no maxmemory"
+        text = _("%s used, no maxmemory") % bytes_text(used)
         return Finding("store.memory", "ok", text, value=value)
-    text = f"{bytes_text(used)} of {bytes_text(most)} used, {policy}"
+    told = {"used": bytes_text(used), "most": bytes_text(most), "policy": policy}
     if policy != "noeviction":
         # All our keys have an end, so that "volatile" takes them as "allkeys" does.
-        text += ": a bucket that is evicted is full again"
-        advice = "CONFIG SET maxmemory-policy noeviction, on a server for the limits alone."
-        return Finding("store.memory", "warning", text, advice, value)
-    advice = (
+        text = _("%(used)s of %(most)s used, %(policy)s: a bucket that is evicted is full again")
+        advice = _("CONFIG SET maxmemory-policy noeviction, on a server for the limits alone.")
+        return Finding("store.memory", "warning", text % told, advice, value)
+    text = _("%(used)s of %(most)s used, %(policy)s") % told
+    advice = _(
         "Raise maxmemory: when it is reached nothing can be counted, and STORE_FAILURE decides."
     )
     if used >= FULL * most:
@@ -96,11 +103,15 @@ def _memory(info: Mapping[str, Any]) -> Finding:
 
 def _evicted(info: Mapping[str, Any]) -> Finding:
     evicted = info.get("evicted_keys", 0)
-    text = f"{number_of(evicted, 'key')} evicted since the server was started"
+    text = ngettext(
+        "%(count)s key evicted since the server was started",
+        "%(count)s keys evicted since the server was started",
+        evicted,
+    ) % {"count": f"{evicted:,}"}
     value = {"evicted_keys": evicted}
     if not evicted:
         return Finding("store.evictions", "ok", text, value=value)
-    advice = "Buckets may have been among them. More memory, or a server for the limits alone."
+    advice = _("Buckets may have been among them. More memory, or a server for the limits alone.")
     return Finding("store.evictions", "warning", text, advice, value)
 
 
@@ -111,22 +122,22 @@ def _persistence(info: Mapping[str, Any], save: str | None) -> Finding:
     )
     value = {"aof": appends, "snapshots": save, "failing": failing}
     if failing:
-        advice = "It refuses writes until it can save again: look at its log, and at its disk."
-        return Finding("store.persistence", "problem", "It can't write to disk.", advice, value)
+        advice = _("It refuses writes until it can save again: look at its log, and at its disk.")
+        return Finding("store.persistence", "problem", _("It can't write to disk."), advice, value)
     if appends:
-        text = "append-only file: a restart forgets what was counted in the last second"
+        text = _("append-only file: a restart forgets what was counted in the last second")
     elif save:
-        text = f"snapshots ({save}): a restart forgets what was counted since the last"
+        text = _("snapshots (%s): a restart forgets what was counted since the last") % save
     elif save is None:
-        text = "no append-only file; whether snapshots are kept is not told"
+        text = _("no append-only file; whether snapshots are kept is not told")
     else:
-        text = "none: after a restart all buckets are full"
+        text = _("none: after a restart all buckets are full")
     return Finding("store.persistence", "ok", text, value=value)
 
 
 def _keys(keys: Keys | None) -> Finding:
     if keys is None:
-        text = "Keys of the limits can't be told from others, or not asked for."
+        text = _("Keys of the limits can't be told from others, or not asked for.")
         return Finding("store.keys", "ok", text)
     value = {
         "looked_at": keys.looked_at,
@@ -134,14 +145,18 @@ def _keys(keys: Keys | None) -> Finding:
         "without_ttl": keys.endless,
         "complete": keys.complete,
     }
-    looked = number_of(keys.looked_at, "key")
-    text = f"{keys.ours:,} of ours among {'all' if keys.complete else 'some'} {looked} looked at"
+    if keys.complete:
+        text = _("%(ours)s of ours among all %(count)s keys looked at")
+    else:
+        text = _("%(ours)s of ours among some %(count)s keys looked at")
+    text %= {"ours": f"{keys.ours:,}", "count": f"{keys.looked_at:,}"}
     if not keys.endless:
-        return Finding("store.keys", "ok", f"{text}, each with an end", value=value)
-    text += f"; without an end: {', '.join(keys.examples)}"
-    if keys.endless > len(keys.examples):
-        text += f" and {number_of(keys.endless - len(keys.examples), 'other')}"
-    advice = (
+        return Finding("store.keys", "ok", _("%s, each with an end") % text, value=value)
+    names, more = ", ".join(keys.examples), keys.endless - len(keys.examples)
+    if more > 0:
+        names = _("%(names)s and %(count)s more") % {"names": names, "count": f"{more:,}"}
+    text = _("%(text)s; without an end: %(names)s") % {"text": text, "names": names}
+    advice = _(
         "Somebody else wrote them, or made them stay. Buckets in use get an end with their next "
         "use, versions from the next process to start; the others may be deleted."
     )

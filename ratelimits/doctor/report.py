@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from ratelimits.checks.base import is_on, own_settings
 
@@ -57,7 +58,7 @@ def _looked(name: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Findin
     try:
         yield from look()
     except Exception as error:
-        yield Finding(name, "problem", f"This can't be looked at: {error!r}")
+        yield Finding(name, "problem", _("This can't be looked at: %r") % error)
 
 
 def _is_counting() -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from django.conf import settings
 from django.core.checks import ERROR, WARNING, run_checks
+from django.utils.translation import gettext as _
 
 from ratelimits.checks import OURS
 from ratelimits.checks.base import own_settings
@@ -29,9 +30,12 @@ def look() -> Iterator[Finding]:
     if conf.MODE == "enforce":
         yield Finding("settings", "ok", text, value=value)
         return
-    does = "nothing is counted" if conf.MODE == "off" else "nobody is refused"
-    advice = 'To enforce the limits: "MODE": "enforce" in RATELIMITS.'
-    yield Finding("settings", "warning", f"{does[0].upper()}{does[1:]}: {text}", advice, value)
+    if conf.MODE == "off":
+        text = _("Nothing is counted: %s") % text
+    else:
+        text = _("Nobody is refused: %s") % text
+    advice = _('To enforce the limits: "MODE": "enforce" in RATELIMITS.')
+    yield Finding("settings", "warning", text, advice, value)
 
 
 def _checks() -> Iterator[Finding]:

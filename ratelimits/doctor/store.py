@@ -10,6 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 from django.core.cache.backends.dummy import DummyCache
+from django.utils.translation import gettext as _
 
 from ratelimits.algorithms import Operation
 from ratelimits.clock import microseconds
@@ -29,14 +30,13 @@ from ratelimits.stores.facts import (
 )
 
 from . import database, memcached, redis, shared
-from .findings import Finding, number_of
+from .findings import Finding
 
 # Longer than requests wait, to tell a slow server from one that is away.
 PATIENCE = 1.0
 ROUNDS = 7
 # A difference of clocks from which on it matters, in seconds; more than a round trip's doubt.
 CLOCKS = 0.5
-START = 'Start it, or correct the address: CACHES["{alias}"]. Meanwhile STORE_FAILURE decides.'
 
 
 class Rounds(NamedTuple):
@@ -60,37 +60,42 @@ def look() -> Iterator[Finding]:
         store = fitting(backend, alias, max(conf.STORE_TIMEOUT, PATIENCE))
         address = store.address
     except (InvalidStore, ImportError) as error:
-        yield Finding("store", "problem", str(error), "Run: manage.py check --tag ratelimits")
+        yield Finding("store", "problem", str(error), _("Run: manage.py check --tag ratelimits"))
         return
     kind = type(store).__name__.removesuffix("Store").lower()
     value = {"alias": alias, "kind": kind, "address": address}
-    yield Finding("store", "ok", f'{kind}, {address} (cache "{alias}")', value=value)
+    yield Finding(
+        "store", "ok", _('%(kind)s, %(address)s (cache "%(alias)s")') % value, value=value
+    )
     with closing(store):
         yield from _counting(store, alias)
 
 
 def _dummy(alias: str) -> Finding:
     value = {"alias": alias, "kind": "dummy", "address": ""}
-    text = f'The cache "{alias}" is a DummyCache: nothing is counted, and nobody limited.'
-    return Finding(
-        "store", "warning", text, "Use Redis, or any other cache for development.", value
-    )
+    text = _('The cache "%s" is a DummyCache: nothing is counted, and nobody limited.') % alias
+    advice = _("Use Redis, or any other cache for development.")
+    return Finding("store", "warning", text, advice, value)
 
 
 def _counting(store: Store, alias: str) -> Iterator[Finding]:
     try:
         rounds = _rounds(store)
     except RateLimitError as error:
-        advice = START.format(alias=alias)
+        advice = _(
+            'Start it, or correct the address: CACHES["%s"]. Meanwhile STORE_FAILURE decides.'
+        )
+        advice %= alias
         yield Finding("store.counts", "problem", str(error), advice, {"counts": False})
         return
-    yield Finding("store.counts", "ok", "It counts.", value={"counts": True})
+    yield Finding("store.counts", "ok", _("It counts."), value={"counts": True})
     yield _latency(rounds)
     try:
         facts = store.facts()
     except Exception as error:
         # It went away meanwhile; or tells what nobody expects.
-        yield Finding("store.server", "problem", f"It counts, but can't be asked more: {error!r}")
+        text = _("It counts, but can't be asked more: %r") % error
+        yield Finding("store.server", "problem", text)
         return
     yield _clock(rounds.ahead, _has_clock(facts))
     yield from _judged(facts)
@@ -109,7 +114,7 @@ def _rounds(store: Store) -> Rounds:
     limit = Limit("doctor", Rate(10 * ROUNDS, 1))
     group = Group((Slot(limit, digest("doctor", token_hex(8))),))
     times, ahead = [], 0.0
-    for _ in range(ROUNDS):
+    for _round in range(ROUNDS):
         sent, started = microseconds(), time.perf_counter()
         answer = store.run(Operation.TAKE, group, [1])
         times.append(1000 * (time.perf_counter() - started))
@@ -129,18 +134,23 @@ def _latency(rounds: Rounds) -> Finding:
         "timeout_ms": allowed,
         "rounds": len(rounds.times),
     }
-    text = (
-        f"a take in {middle:.2f} ms (median of {number_of(len(rounds.times), 'take')}), "
-        f"{slowest:.2f} ms (the slowest), {rounds.first:.2f} ms (the first, with connecting); "
-        f"requests wait {allowed:g} ms at most"
-    )
+    text = _(
+        "a take in %(middle)s ms (median of %(takes)s takes), %(slowest)s ms (the slowest), "
+        "%(first)s ms (the first, with connecting); requests wait %(allowed)s ms at most"
+    ) % {
+        "middle": f"{middle:.2f}",
+        "takes": len(rounds.times),
+        "slowest": f"{slowest:.2f}",
+        "first": f"{rounds.first:.2f}",
+        "allowed": f"{allowed:g}",
+    }
     if middle >= allowed:
-        advice = (
+        advice = _(
             "Requests give up before it answers. Find out what slows it, or raise STORE_TIMEOUT."
         )
         return Finding("store.latency", "problem", text, advice, value)
     if max(slowest, rounds.first) >= allowed:
-        advice = (
+        advice = _(
             "Some requests give up before it answers, and the breaker opens: see STORE_TIMEOUT."
         )
         return Finding("store.latency", "warning", text, advice, value)
@@ -155,14 +165,17 @@ def _has_clock(facts: Facts) -> bool:
 
 def _clock(ahead: float, is_servers: bool) -> Finding:
     if not is_servers:
-        text = "counts go by each machine's own clock: let NTP set those of several machines"
+        text = _("counts go by each machine's own clock: let NTP set those of several machines")
         return Finding("store.clock", "ok", text, value={"of": "machine", "ahead_seconds": 0.0})
     value = {"of": "server", "ahead_seconds": round(ahead, 3)}
-    direction = "ahead of" if ahead > 0 else "behind"
-    text = f"the store's clock is {abs(ahead):.3f} s {direction} this machine's"
+    if ahead > 0:
+        text = _("the store's clock is %s s ahead of this machine's")
+    else:
+        text = _("the store's clock is %s s behind this machine's")
+    text %= f"{abs(ahead):.3f}"
     if abs(ahead) < CLOCKS:
         return Finding("store.clock", "ok", text, value=value)
-    advice = (
+    advice = _(
         "Counts go by the store's clock and are right; when a tenant's limit ends goes by each "
         "machine's. Let NTP set both."
     )
@@ -172,5 +185,5 @@ def _clock(ahead: float, is_servers: bool) -> Finding:
 def _memory(facts: Facts) -> Iterator[Finding]:
     if isinstance(facts, MemoryFacts):
         value = {"buckets": facts.buckets, "most": facts.most}
-        text = f"each process counts by itself, {facts.most:,} buckets at most"
+        text = _("each process counts by itself, %s buckets at most") % f"{facts.most:,}"
         yield Finding("store.memory", "ok", text, value=value)

@@ -8,6 +8,7 @@ from threading import Thread
 from typing import TypeVar
 
 from django.db import connections
+from django.utils.translation import gettext as _
 
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ def within_patience(alias: str, ask: Callable[[], T]) -> T:
     thread.start()
     thread.join(PATIENCE)
     if thread.is_alive():
-        raise TimeoutError(f"no answer within {PATIENCE:g} s")
+        raise TimeoutError(_("no answer within %s s") % f"{PATIENCE:g}")
     return answer.result()
 
 
