@@ -15,7 +15,7 @@ from ratelimits.stores.guarded import GuardedStore
 from ratelimits.stores.redis import RedisStore
 from ratelimits.storms import storms
 from ratelimits.telling import lately
-from ratelimits.usage.reading import away
+from ratelimits.usage.asking import away
 from ratelimits.usage.recorder import recorder
 from tests.servers import RedisServer
 from tests.settings import redis_caches

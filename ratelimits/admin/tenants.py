@@ -18,6 +18,7 @@ from ratelimits.models import Plan, PlanLimit, Tenant, TenantLimit
 from ratelimits.tenants import examples
 
 from .base import TrapsAdmin
+from .dashboard import DashboardAdmin
 from .labels import tenant_label
 from .moves import MovesAdmin
 from .receipts import ReceiptsAdmin
@@ -28,7 +29,14 @@ from .traps import traps
 
 
 @admin.register(Tenant)
-class TenantAdmin(ReceiptsAdmin, MovesAdmin, TenantPagesAdmin, UsageAdmin, TrapsAdmin[Tenant]):
+class TenantAdmin(
+    DashboardAdmin,
+    ReceiptsAdmin,
+    MovesAdmin,
+    TenantPagesAdmin,
+    UsageAdmin,
+    TrapsAdmin[Tenant],
+):
     """Tenants, the plan of each, and what was agreed with them beyond it."""
 
     actions = ["move_selected", "reset_selected"]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from ratelimits.exceptions import StoreUnavailable
 from ratelimits.limits import Owner
-from ratelimits.stores import patient_store
 from ratelimits.stores.usage import Wanted
 from ratelimits.stores.usage_entries import ALL, PEAK, REST, Entry, split_label, unpacked
 
+from .asking import ask
 from .pages import (
     HOUR,
     HOURS_KEPT,
@@ -27,8 +25,6 @@ from .pages import (
 from .values import NONE, Counts, History, Line, Peak, Point, Refusal, Top, Used
 
 By = Literal["requests", "allowed", "refused", "shadow", "units"]
-# Seconds for which nobody asks again.
-AWAY_FOR = 1.0
 
 
 def recent(keys: Sequence[str], minutes: int = 60, kind: str = "tenant") -> list[Counts]:
@@ -207,32 +203,6 @@ def counts_of(numbers: Sequence[int]) -> Counts:
     return Counts._make([*(max(0, number) for number in (allowed, refused, shadow, *units)), False])
 
 
-class Away:
-    """Remembers for a second that the store did not answer: a page asks several times."""
-
-    def __init__(self) -> None:
-        self.until = 0.0
-        self.text = ""
-
-    def check(self) -> None:
-        if time.monotonic() < self.until:
-            raise StoreUnavailable(self.text)
-
-    def begin(self, error: StoreUnavailable) -> None:
-        self.until, self.text = time.monotonic() + AWAY_FOR, str(error)
-
-    def forget(self) -> None:
-        self.until = 0.0
-
-
-away = Away()
-
-
 def read(wanted: Sequence[Wanted]) -> list[dict[bytes, bytes]]:
     """Some tables, in one round trip. Raises StoreUnavailable."""
-    away.check()
-    try:
-        return patient_store().usage.read(wanted)
-    except StoreUnavailable as error:
-        away.begin(error)
-        raise
+    return ask(lambda store: store.usage.read(wanted))
