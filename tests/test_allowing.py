@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ratelimits.algorithms import ALGORITHMS, Operation
-from ratelimits.allowing import most_in, sustained_in
+from ratelimits.allowing import most_in, sold_in
 from ratelimits.limits import SECOND, Limit
 from ratelimits.rates import Rate
 from ratelimits.stores.base import Group, Slot
@@ -64,8 +64,22 @@ def test_nobody_gets_more(
     assert max(passed.values(), default=0) <= most
 
 
-def test_sustained() -> None:
-    assert sustained_in(limit("60/m", burst=500), Fraction(1)) == 60
-    assert sustained_in(limit("60/m", burst=500), Fraction(90)) == 90
-    assert sustained_in(limit("1000/d"), Fraction(3600)) == 1000
-    assert sustained_in(limit("unlimited"), Fraction(3600)) is None
+@pytest.mark.parametrize(
+    ("limits", "seconds", "right"),
+    [
+        (["60/m"], 1, 1),
+        (["60/m"], 90, 90),
+        # The second one is no speed, until the first would use it up.
+        (["600/m", "1000/d"], 1, 10),
+        (["600/m", "1000/d"], 60, 600),
+        (["600/m", "1000/d"], 3600, 1000),
+        (["600/m", "1000/d"], 2 * 86400, 2000),
+        (["600/m", "unlimited"], 60, 600),
+        (["unlimited"], 60, None),
+        ([], 60, None),
+        (["3000/month"], 86400, 100),
+    ],
+)
+def test_what_is_sold(limits: list[str], seconds: int, right: int | None) -> None:
+    sold = [limit(rate, burst=500 if rate == "60/m" else None) for rate in limits]
+    assert sold_in(sold, Fraction(seconds)) == right

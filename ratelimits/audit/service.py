@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from math import ceil
 from typing import Any, NamedTuple
 
 from django.db.models import Count
 
 from ratelimits import rows
-from ratelimits.allowing import DAY, sustained_in
+from ratelimits.allowing import DAY, sold_in
 from ratelimits.catalog import merged
 from ratelimits.doctor.findings import Finding
 from ratelimits.limits import Limit
@@ -88,8 +89,7 @@ def _plans_of(tenants: Any, default: str | None) -> Mapping[str | None, int]:
 def _allows(limits: Iterable[Limit], scope: str, seconds: Fraction) -> Fraction | None:
     """What limits let through of the requests that a scope covers; None if anything."""
     covering = (limit for limit in limits if _counts(limit) and limit.scope in ("", scope))
-    allowed = (sustained_in(limit, seconds) for limit in covering)
-    return min((units for units in allowed if units is not None), default=None)
+    return sold_in(covering, seconds)
 
 
 def _below_sum(service: Limit, buyers: Iterable[Buyers]) -> str:
@@ -102,7 +102,7 @@ def _below_sum(service: Limit, buyers: Iterable[Buyers]) -> str:
     if total <= service.quota:
         return ""
     told = _("“%(name)s” (%(rate)s), while %(total)s were sold")
-    return told % {"name": service.name, "rate": service.rate, "total": count(int(total))}
+    return told % {"name": service.name, "rate": service.rate, "total": count(ceil(total))}
 
 
 def _below_plans(service: Limit, plans: Mapping[str, Sequence[Limit]]) -> str:
