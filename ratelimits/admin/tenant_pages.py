@@ -90,7 +90,7 @@ def _endings(own: Iterable[TenantLimit]) -> Iterable[Ending]:
 def _running(row: TenantLimit) -> str:
     told = _told(row)
     if row.reason:
-        return _("%(limit)s expires in %(time)s (%(at)s): %(reason)s.") % told
+        return _("%(limit)s expires in %(time)s (%(at)s): %(reason)s") % told
     return _("%(limit)s expires in %(time)s (%(at)s).") % told
 
 
