@@ -137,11 +137,16 @@ def _noted(who: Who, taken: Taken) -> Taken:
     decision = taken.decision
     if decision.occasion is not None:
         return taken
+    owner = taken.group.owner
+    tenant = owner.key if owner is not None and owner.kind == "tenant" else taken.tenant
     request = None if isinstance(who, str) else plain(who)
     address = "" if request is None else address_of(request)
     path = getattr(request, "path", "")
-    occasion = Occasion(taken.tenant, address, taken.group.scope, path, taken.local)
-    return taken._replace(decision=replace(decision, occasion=occasion))
+    occasion = Occasion(tenant, address, taken.group.scope, path, taken.local)
+    told = Decision(
+        decision.outcomes, decision.cost, decision.unavailable, decision.spread, occasion
+    )
+    return taken._replace(decision=told)
 
 
 def _nothing_taken(store: Store, ledger: Ledger, request: Any, taken: Taken) -> Flow[Taken]:

@@ -186,7 +186,7 @@ class Decision:
         own["outcomes"], own["cost"], own["occasion"] = outcomes, cost, occasion
         own["unavailable"], own["spread"] = unavailable, spread
 
-    @cached_property
+    @once
     def violated(self) -> tuple[Outcome, ...]:
         return tuple([outcome for outcome in self.outcomes if outcome.refuses])
 
@@ -196,13 +196,13 @@ class Decision:
         fine = [outcome.allowed or not outcome.refuses for outcome in self.outcomes]
         return not self.unavailable and all(fine)
 
-    @cached_property
+    @once
     def deciding(self) -> Outcome | None:
         """The violated limit that is waited for longest; one of the caller's own first."""
         own = tuple(outcome for outcome in self.violated if outcome.limit.per != "everyone")
         return max(own or self.violated, key=_severity, default=None)
 
-    @property
+    @once
     def wait_us(self) -> int | None:
         """Microseconds until the same take passes; None if it did, or never will."""
         waits = [outcome.wait_us for outcome in self.violated]
@@ -219,7 +219,7 @@ class Decision:
     def retryable(self) -> bool:
         return self.status == 503 or self.wait_us is not None
 
-    @property
+    @once
     def status(self) -> int:
         """200; 429 for a limit of the caller's; 503 for everyone's, or a store that is away.
 
@@ -233,7 +233,7 @@ class Decision:
         )
         return 429 if own else 503
 
-    @cached_property
+    @once
     def retry_after(self) -> int | None:
         """Whole seconds until the same take passes, rounded up and at least 1, or None.
 

@@ -256,7 +256,7 @@ urlpatterns = [
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("door", ["drf", "plan", "async", "raising", "protected"])
+@pytest.mark.parametrize("door", ["drf", "plan", "async", "code", "raising", "protected"])
 @pytest.mark.parametrize("tenant", ["acme", None])
 def test_doors(client: Client, settings: Any, door: str, tenant: str | None) -> None:
     settings.RATELIMITS = {"TENANT": lambda request: tenant, "PROTECT": ["/protected"]}
