@@ -61,6 +61,10 @@ def _save(change: Change, tops: dict[Path, Any], alias: str) -> None:
     row, kind = change.item.row, change.item.kind
     for name, _, after in change.fields:
         setattr(row, name, after)
+    if change.action == "change":
+        # What somebody else edits meanwhile is left to them.
+        row.save(using=alias, update_fields=[name for name, _, _ in change.fields])
+        return
     if kind.owner:
         setattr(row, kind.owner, tops[change.path[:2]])
     else:

@@ -27,7 +27,7 @@ class Progress:
 
     def __exit__(self, *exception: object) -> None:
         if self._shown and self._next:
-            self._stream.write("\r\x1b[K", ending="")
+            self._write("\r\x1b[K")
 
     def pass_over(self, part: int) -> None:
         """A part is done; from now on at() tells of the next one."""
@@ -39,8 +39,12 @@ class Progress:
         now = time.monotonic()
         if now >= self._next:
             self._next = now + STEP
-            self._stream.write(f"\r{self._label} {self._bar(self._before + done)}\x1b[K", ending="")
-            self._stream.flush()
+            self._write(f"\r{self._label} {self._bar(self._before + done)}\x1b[K")
+
+    def _write(self, text: str) -> None:
+        # Not in the colour of errors.
+        self._stream.write(text, style_func=str, ending="")
+        self._stream.flush()
 
     def _bar(self, done: int) -> str:
         if not self._total:

@@ -11,6 +11,10 @@ from django.contrib.auth.models import User
 
 from ratelimits.limiter import take
 from ratelimits.models import Plan, PlanLimit, ScopeCost, ServiceLimit, Tenant
+from ratelimits.plan_files.applying import apply as make
+from ratelimits.plan_files.comparing import compare
+from ratelimits.plan_files.kinds import stored
+from ratelimits.plan_files.reading import read
 from tests.commands import Ended, run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh")]
@@ -109,6 +113,16 @@ def test_the_next_take_obeys(file: Path) -> None:
     assert take("acme", scope="search").outcomes[0].remaining == 3
     apply(file, text=TEXT.replace("burst = 20", "burst = 5").replace("cost = 5", "cost = 2"))
     assert take("acme", scope="search").outcomes[0].remaining == 1
+
+
+def test_what_others_edit_meanwhile_stays(file: Path) -> None:
+    run("ratelimits_apply", str(file))
+    present, wanted = stored("default"), read(TEXT.replace("60/m", "30/m"))
+    difference = compare(wanted, present, "default", prune=False)
+    PlanLimit.objects.filter(rate="60/m").update(mode="shadow")
+    make(difference.changes, present, "default")
+    limit = PlanLimit.objects.get(plan__slug="free")
+    assert (str(limit.rate), limit.mode) == ("30/m", "shadow")
 
 
 def test_marks_change_hands(file: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,13 +23,18 @@ from ratelimits.rates import Rate
 from ratelimits.replay.calls import Calls
 from ratelimits.replay.counting import refusals, refuses_none
 from ratelimits.replay.paths import Kind
-from ratelimits.replay.plans import of_database
 from ratelimits.replay.sliding_log import SlidingLog
+from tests.commands import run as command
 from tests.conformance.test_vectors import histories, limits_of
 from tests.fresh import PATIENT
 
 START = datetime(2026, 11, 30, 23, 59, 58, tzinfo=timezone.utc)
 KINDS = [Kind("", 1), Kind("search", 1), Kind("search", 3), Kind("other", 2), Kind("", 0)]
+# How the log of live() is read.
+OPTIONS = (
+    *("--format", '$msec $key "$request" $status $units', "--tenant", "key"),
+    *("--cost-field", "units", "--scope", "search=/api/search", "--scope", "other=/api/other"),
+)
 PLANS: dict[str, list[dict[str, Any]]] = {
     "token_bucket": [{"rate": "10/s", "burst": 4}, {"rate": "7/13s", "scope": "search"}],
     "fixed_window": [{"rate": "8/2s"}, {"rate": "60/month"}, {"rate": "3/s", "scope": "search"}],
@@ -45,51 +53,51 @@ def history(seed: int, count: int) -> list[tuple[int, int]]:
     return found
 
 
-def live(seed: int) -> tuple[Calls, list[tuple[int, set[str]]]]:
-    """What was refused while the clock went on: when, and by which limits."""
-    calls, found = Calls(), []
+def live(seed: int) -> list[tuple[str, list[str]]]:
+    """Lines of a log of what came while the clock went on, each with the limits that refused it."""
+    found = []
     with freeze_time(START) as frozen:
         for after, number in history(seed, 250):
             at = START + timedelta(microseconds=after)
             frozen.move_to(at)
             scope, cost = KINDS[number]
             decision = take("acme", scope=scope, cost=cost)
-            when = (at - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(microseconds=1)
-            calls.times.append(when)
-            calls.kinds.append(number)
-            if not decision.allowed:
-                found.append((when, {outcome.name for outcome in decision.violated}))
-    return calls, found
+            status = 200 if decision.allowed else 429
+            second = at.replace(microsecond=0).timestamp()
+            time = f"{second:.0f}.{at.microsecond:06}"
+            line = f'{time} acme "POST /api/{scope}?x=1 HTTP/1.1" {status} {cost}\n'
+            found.append((line, [outcome.name for outcome in decision.violated]))
+    return found
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("algorithm", PLANS)
 @pytest.mark.parametrize("mode", ["enforce", "shadow"])
-def test_each_algorithm(algorithm: str, mode: str, settings: Any, fresh: None) -> None:
+def test_each_algorithm(
+    algorithm: str, mode: str, settings: Any, fresh: None, tmp_path: Path
+) -> None:
     settings.RATELIMITS = PATIENT
     plan = Plan.objects.create(slug="pro", is_default=True)
     for number, said in enumerate(PLANS[algorithm]):
         # One in shadow takes its part without a say.
         own = mode if number == 0 else "enforce"
         plan.limits.create(name=f"{number}", algorithm=algorithm, mode=own, **said)
-    calls, right = live(seed=len(algorithm))
-    limits = of_database().plans["pro"]
-    found = refusals(limits, KINDS, calls)
-    assert len(right) > 20
-    assert found.count == len(right)
-    assert (found.first, found.last) == (right[0][0], right[-1][0])
-    assert found.limits == count(names for _, names in right)
-    assert sum(found.minutes.values()) == len(right)
-    assert bool(found.shadowed) == (mode == "shadow")
-    assert not refuses_none(limits, KINDS, calls)
-
-
-def count(names: Any) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for each in names:
-        for name in each:
-            found[name] = found.get(name, 0) + 1
-    return found
+    lived = live(seed=len(algorithm))
+    log = tmp_path / "access.log"
+    log.write_text("".join(line for line, _ in lived))
+    ended = command("ratelimits_replay", str(log), "--plan", "pro", "--json", *OPTIONS)
+    assert ended.code == 0, ended.err
+    (found,) = json.loads(ended.out)["tenants"]
+    refused = [(line, names) for line, names in lived if names]
+    times = [datetime.fromtimestamp(int(line[:10]), timezone.utc) for line, _ in refused]
+    assert len(refused) > 20
+    assert found["refused"] == len(refused)
+    assert found["by_limit"] == Counter(name for _, names in refused for name in names)
+    assert found["by_minute"] == Counter(f"{at:%Y-%m-%d %H:%M}:00" for at in times)
+    assert found["first"].startswith(f"{times[0]:%Y-%m-%dT%H:%M:%S}.{refused[0][0][11:17]}")
+    assert found["last"].startswith(f"{times[-1]:%Y-%m-%dT%H:%M:%S}.{refused[-1][0][11:17]}")
+    assert bool(found["would_refuse"]) == (mode == "shadow")
+    assert found["smallest_plan"] is None
 
 
 def test_histories_with_known_answers() -> None:

@@ -260,7 +260,7 @@ class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
-    def write(self, text: str, ending: str = "") -> int:
+    def write(self, text: str, style_func: Any = None, ending: str = "") -> int:
         return super().write(text + ending)
 
 
