@@ -11,6 +11,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.views import APIView
 
+from ratelimits.admin import finding
 from ratelimits.limiter import peek, take
 from ratelimits.models import Tenant
 from ratelimits.tenants import api_key, attribute, is_possible
@@ -128,9 +129,28 @@ def test_a_resolver_that_fails(
 
 def test_the_secret_is_in_no_history_and_no_session(admin_client: Client) -> None:
     response = admin_client.post(FIND, {"credential": SECRET})
+    assert SECRET not in response.content.decode()
     assert SECRET not in str(response.request) + str(dict(admin_client.session))
     assert "credential" not in response.wsgi_request.POST
     assert not LogEntry.objects.exists()
+
+
+@pytest.mark.parametrize("field", ["key", "credential"])
+def test_a_fault_shows_no_secret(
+    admin_client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    """Even the page for developers, with all variables of all frames."""
+
+    def fails(*args: Any) -> None:
+        raise RuntimeError("a bug")
+
+    settings.DEBUG = True
+    monkeypatch.setattr(finding, "panel_of", fails)
+    admin_client.raise_request_exception = False
+    response = admin_client.post(FIND, {field: SECRET})
+    assert response.status_code == 500
+    assert "a bug" in response.content.decode()
+    assert SECRET not in response.content.decode()
 
 
 @pytest.mark.parametrize("text", ["acme", "ACME Inc."])
@@ -159,7 +179,14 @@ def test_a_caller_without_a_row_is_given_one(admin_client: Client) -> None:
     assert LogEntry.objects.get().is_addition()
 
 
-@pytest.mark.parametrize("key", ["", "acme", "x" * 256])
+@pytest.mark.parametrize("key", ["", "a\0", "x" * 256])
+def test_no_reset_of_what_is_no_key(admin_client: Client, key: str) -> None:
+    response = admin_client.post(f"{FIND}reset/", {"key": key, "post": "yes"}, follow=True)
+    assert [message.level_tag for message in response.context["messages"]] == ["error"]
+    assert not LogEntry.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["", "acme", "a\0", "x" * 256])
 def test_no_row_for_what_is_no_key(admin_client: Client, key: str) -> None:
     Tenant.objects.create(key="acme")
     response = admin_client.post(f"{FIND}add/", {"key": key}, follow=True)
@@ -227,7 +254,13 @@ def test_permissions(client: Client) -> None:
     assert "Give it a row" in html and "Reset what it has used" in html
 
 
-@pytest.mark.parametrize("data", [{}, {"key": "a", "credential": "b"}, {"key": "x" * 300}])
+def test_what_is_too_long_for_a_key_is_not_shown(admin_client: Client) -> None:
+    html = find(admin_client, key="secret" * 50)
+    assert "No resolver knows it" in html
+    assert "secretsecret" not in html
+
+
+@pytest.mark.parametrize("data", [{}, {"key": "a", "credential": "b"}])
 def test_what_is_wrong_is_said(admin_client: Client, data: dict[str, str]) -> None:
     assert "errorlist" in find(admin_client, **data)
 

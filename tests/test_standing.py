@@ -14,6 +14,7 @@ from ratelimits.models import Plan, Tenant, TenantLimit
 from ratelimits.standing import InForce, Standing, standing_of
 from tests.conformance.watching import watch
 from tests.doors import for_everyone, make_plan, own_limit, per_address
+from tests.fresh import PATIENT
 from tests.servers import RedisServer
 
 pytestmark = pytest.mark.django_db
@@ -103,6 +104,13 @@ def test_how_full_it_is(algorithm: str) -> None:
     full = {"token_bucket": 24, "sliding_counter": 120}.get(algorithm, 60)
     assert (level.used, level.left, level.full) == (4, 6, timedelta(seconds=full))
     assert level.next == timedelta(0)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_on_redis_it_is_as_full(on_redis: RedisServer, settings: Any, algorithm: str) -> None:
+    settings.RATELIMITS = {**PATIENT, "CLOCK": "process"}
+    test_how_full_it_is(algorithm)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
