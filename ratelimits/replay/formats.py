@@ -7,11 +7,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-# As nginx calls it, which is Apache's "combined" too. What follows in a line does no harm.
-COMBINED = (
-    '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent '
-    '"$http_referer" "$http_user_agent"'
-)
+# As Apache calls it. What follows in a line does no harm.
+COMMON = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent'
+# As nginx and Apache call it.
+COMBINED = f'{COMMON} "$http_referer" "$http_user_agent"'
 # Those that tell most come first.
 TIMES = ("msec", "time_iso8601", "time_local")
 JSON_TIMES = ("msec", "time_iso8601", "@timestamp", "timestamp", "time", "ts", "time_local")
@@ -54,6 +53,11 @@ def reader(log_format: str, names: Names) -> Reader:
         return read_json(line) if line[:1] == "{" else read_text(line)
 
     return read
+
+
+def usual(names: Names) -> str:
+    """The format of a server that was not told of any: the shorter one, if it has all fields."""
+    return COMBINED if missing(COMMON, names) else COMMON
 
 
 def missing(log_format: str, names: Names) -> str | None:
@@ -138,7 +142,7 @@ def _json_reader(names: Names) -> Reader:
         try:
             # Floats stay text, which is exact.
             found = json.loads(line, parse_float=str)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         if not isinstance(found, dict):
             return None

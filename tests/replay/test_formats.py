@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from ratelimits.replay.formats import COMBINED, Fields, Names, missing, reader, unescaped
+from ratelimits.replay.formats import (
+    COMBINED,
+    COMMON,
+    Fields,
+    Names,
+    missing,
+    reader,
+    unescaped,
+    usual,
+)
 from ratelimits.replay.paths import Kind, Paths, path_of
 
 AGENT = '"-" "curl/8.5"'
@@ -58,12 +67,37 @@ def test_combined(line: str, time: str, tenant: str, asked: str) -> None:
     assert read(line) == Fields(time, tenant, asked, None)
 
 
+def test_common() -> None:
+    """Servers that nobody told of a format write one of these two."""
+    line = 'h - acme [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 200 23'
+    for rest in ("", f" {AGENT}"):
+        found = read(line + rest, log_format=usual(USUAL))
+        assert found == Fields("10/Oct/2000:13:55:36 -0700", "acme", "GET /a HTTP/1.0", None)
+    by_agent = Names(tenant="http_user_agent")
+    found = read(f"{line} {AGENT}", by_agent, usual(by_agent))
+    assert found is not None and found.tenant == "curl/8.5"
+    assert (usual(USUAL), usual(by_agent), usual(Names("none"))) == (COMMON, COMBINED, COMBINED)
+
+
 @pytest.mark.parametrize(
     "line",
-    ["", "\n", "garbage", '10.0.0.1 - - [14/Nov/2023:22:13:20 +0000] "GET / HT', "{", "{]", "[1]"],
+    [
+        "",
+        "\n",
+        "garbage",
+        '{"a":' * 100_000,
+        '10.0.0.1 - - [14/Nov/2023:22:13:20 +0000] "GET / HT',
+        "{",
+        "{]",
+        "[1]",
+    ],
 )
 def test_what_is_no_line(line: str) -> None:
     assert read(line) is None
+
+
+def test_json_that_is_too_deep() -> None:
+    assert read('{"a":' * 100_000) is None
 
 
 def test_an_own_format() -> None:

@@ -95,8 +95,8 @@ def _add_fields(parser: CommandParser) -> None:
     parser.add_argument(
         "--format",
         metavar="LOG_FORMAT",
-        help="As in nginx's configuration, if it is not the format combined. JSON is known by "
-        "itself.",
+        help="As in nginx's configuration, if it is neither of the formats combined and common. "
+        "JSON is known by itself.",
     )
     parser.add_argument("--time", metavar="NAME", help="The field of the time.")
     parser.add_argument("--path", metavar="NAME", help="The field of the path or the request.")
@@ -153,7 +153,7 @@ def _reading(options: dict[str, Any], sold: plans.Sold) -> Reading:
     names, log_format = _names(options), options["format"]
     if log_format and (fault := _lack(log_format, names)):
         raise CommandError(fault, returncode=FAULT)
-    read_line = formats.reader(log_format or formats.COMBINED, names)
+    read_line = formats.reader(log_format or formats.usual(names), names)
     costs = {**sold.costs, **dict(options["cost"])}
     paths = Paths(options["scope"], options["only"], costs)
     return Reading(read_line, clock(), paths, by_cost=names.cost is not None)
