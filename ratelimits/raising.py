@@ -24,26 +24,27 @@ def raised(tenant: Any, name: str, rate: Rate, until: datetime, reason: str = ""
     can tell.
     """
     row = tenant.limits.filter(name=name).first()
-    if row is None or (row.is_over and not row.rate_after):
-        row, before = _like_the_plans(tenant, name, row)
-    else:
-        if row.expires_at is None:
-            row.rate_after, row.burst_after = str(row.rate), row.burst
-            row.reason_after = row.reason
-        before = limit_of(row.afterwards() if row.is_over else row)
+    in_force = row.afterwards() if row is not None and row.is_over else row
+    before = limit_of(in_force) if in_force is not None else None
     if before is None:
-        raise ValueError(f"The tenant has no usable limit {name!r}.")
+        row, before = _like_the_plans(tenant, name, row)
+    elif row.expires_at is None:
+        row.rate_after, row.burst_after, row.reason_after = str(row.rate), row.burst, row.reason
     row.burst = burst_for(rate, before)
     row.rate, row.expires_at, row.reason = rate, until, reason
     return row
 
 
-def _like_the_plans(tenant: Any, name: str, row: Any) -> tuple[Any, Limit | None]:
+def _like_the_plans(tenant: Any, name: str, row: Any) -> tuple[Any, Limit]:
+    """A row for a limit of the plan; one that is there counted for nothing."""
     _, sold = sold_to(tenant.key)
-    row, before = row or model("TenantLimit")(tenant=tenant, name=name), sold.get(name)
-    for field in COPIED if before else ():
-        setattr(row, field, getattr(before, field))
-    return row, before
+    if name not in sold:
+        raise ValueError(f"The tenant has no usable limit {name!r}.")
+    row = row or model("TenantLimit")(tenant=tenant, name=name)
+    for field in COPIED:
+        setattr(row, field, getattr(sold[name], field))
+    row.rate_after, row.burst_after, row.reason_after = "", None, ""
+    return row, sold[name]
 
 
 def burst_for(rate: Rate, before: Limit) -> int | None:

@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 from freezegun import freeze_time
 
+from ratelimits.admin import raises
 from ratelimits.admin.raises import ends
 from ratelimits.limiter import peek
 from ratelimits.models import Plan, Tenant, TenantLimit
@@ -131,6 +132,16 @@ def test_what_is_wrong_is_said_and_nothing_saved(
     assert told in html
     assert "Please correct the errors below." in html
     assert not TenantLimit.objects.exists()
+
+
+def test_a_limit_that_is_gone_meanwhile(
+    admin_client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*args: Any) -> None:
+        raise ValueError
+
+    monkeypatch.setattr(raises, "raised", gone)
+    assert "does not have this limit any more" in post(admin_client, tenant).content.decode()
 
 
 def test_a_raise_is_ended_before_its_time(admin_client: Client, tenant: Tenant) -> None:

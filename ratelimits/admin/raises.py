@@ -99,9 +99,13 @@ class RaiseForm(forms.Form):
     def row_for(self, tenant: Tenant) -> TenantLimit | None:
         """The row to save, if the model takes it; else the form has errors."""
         data = self.cleaned_data
-        row: TenantLimit = raised(tenant, data["limit"], data["rate"], self.end, data["reason"])
         try:
+            row: TenantLimit = raised(tenant, data["limit"], data["rate"], self.end, data["reason"])
             row.full_clean()
+        except ValueError:
+            # It was there when the form was made.
+            self.add_error("limit", _("The tenant does not have this limit any more."))
+            return None
         except ValidationError as error:
             for name, errors in error.error_dict.items():
                 self.add_error(name if name in self.fields else None, errors)
