@@ -91,6 +91,8 @@ def test_a_limit_of_the_service(admin_client: Client, plan: Plan, service: Servi
 
 
 def test_who_may_not(staff: Client, plan: Plan, service: ServiceLimit) -> None:
+    assert all(take("without a row").allowed for _ in range(3))
+    usage.flush()
     new = plan.limits.get(name="new")
     urls = {f"{PLANS}{plan.pk}/enforce/": new.pk, f"{SERVICE}{service.pk}/enforce/": service.pk}
     allow("view_plan", "view_servicelimit", "change_plan", "view_planlimit")
@@ -98,6 +100,7 @@ def test_who_may_not(staff: Client, plan: Plan, service: ServiceLimit) -> None:
         assert staff.post(url, {"limit": pk}).status_code == 403
         assert staff.get(url).status_code == 405
     assert "Enforce" not in text(staff.get(page(plan)))
+    assert "without a row" not in text(staff.get(page(plan)))
     assert set(PlanLimit.objects.values_list("mode", flat=True)) == {"enforce", "shadow"}
     allow("change_planlimit", "change_servicelimit")
     assert "Enforce" in text(staff.get(page(plan)))
