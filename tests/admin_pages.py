@@ -15,6 +15,7 @@ from django.db.models import Model
 from django.urls import reverse
 from django.utils import timezone
 
+from ratelimits import limiter, usage
 from ratelimits.models import ModeSwitch, Plan, ScopeCost, ServiceLimit, Tenant
 
 # What people typed, as one sees at once; nobody translates it.
@@ -52,10 +53,19 @@ def make_rows() -> None:
     ServiceLimit.objects.create(name=typed("everyone"), rate="5000/s")
     ServiceLimit.objects.create(name=typed("address"), rate="50/s", per="address", mode="shadow")
     ScopeCost.objects.create(scope=typed("search"), cost=5, reason=typed("It is slow."))
+    _ask()
     ModeSwitch.objects.switch("shadow", 3600, by=typed("ann"), reason=typed("A mad client."))
     user = User.objects.create_superuser(typed("operator"), password="secret")
     for model in ours():
         _remember(user, first(model))
+
+
+def _ask() -> None:
+    """Some requests of tenants, and of one that has no row; one is refused."""
+    for key, scope, times in (("bakery", "", 25), ("acme", "search", 9), ("nobody", "", 1)):
+        for _ in range(times):
+            limiter.take(typed(key), scope=typed(scope) if scope else "")
+    usage.flush()
 
 
 def _remember(user: User, row: Model) -> None:

@@ -59,14 +59,15 @@ class _Texts(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.texts: list[str] = []
+        self.spoken: list[str] = []
         self._silent = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._silent += tag in SILENT
-        self.texts += [value for name, value in attrs if name in SPOKEN and value]
+        self.spoken += [value for name, value in attrs if name in SPOKEN and value]
         pushed = dict(attrs)
         if tag == "input" and pushed.get("type") in ("submit", "button", "reset"):
-            self.texts.append(pushed.get("value") or "")
+            self.spoken.append(pushed.get("value") or "")
 
     def handle_endtag(self, tag: str) -> None:
         self._silent -= tag in SILENT
@@ -77,8 +78,8 @@ class _Texts(HTMLParser):
 
 
 def unmarked_in_page(html: str) -> list[str]:
-    """The words of a page that nobody translated, in the order in which they are read."""
+    """The words of a page that nobody translated."""
     parser = _Texts()
     parser.feed(html)
-    # A sentence may be in several elements, but a bracket does not end in another text by itself.
-    return [word for text in parser.texts for word in unmarked(text)]
+    # A sentence may go through several elements.
+    return unmarked(" ".join(parser.texts)) + [w for text in parser.spoken for w in unmarked(text)]

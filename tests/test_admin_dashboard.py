@@ -72,7 +72,7 @@ def test_who_asks_most_and_who_is_refused(
         for _ in range(times):
             limiter.take(key)
     usage.flush()
-    with django_assert_max_num_queries(4):
+    with django_assert_max_num_queries(14):
         html = page(operator)
     _, acme, nobody, *others = texts(html, "ratelimits-busiest")
     assert acme == ["Acme (acme) ACME Inc.", "5", "3", "2", "3"]

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -111,6 +112,10 @@ class ModeSwitchAdmin(ModelAdmin[ModeSwitch]):
         late = spread()
         if late:
             messages.warning(request, late)
+        if "_dashboard" in request.POST:
+            messages.success(request, str(obj))
+            url = reverse("admin:ratelimits_dashboard", current_app=self.admin_site.name)
+            return HttpResponseRedirect(url)
         return super().response_add(request, obj, post_url_continue)
 
 

@@ -83,7 +83,7 @@ class PlanAdmin(PlanPagesAdmin, ShadowsAdmin[Plan], TrapsAdmin[Plan]):
         self.log_change(request, plan, [{"changed": {"fields": ["default"]}}])
 
     def limits_of(self, row: Plan) -> Iterable[PlanLimit]:
-        return PlanLimit.objects.using(row._state.db).filter(plan=row)
+        return row.limits.all()
 
     def may_enforce(self, request: HttpRequest, row: Plan) -> bool:
         may_change = request.user.has_perm("ratelimits.change_planlimit")
