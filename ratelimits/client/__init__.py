@@ -1,0 +1,1 @@
+"""Respecting the limits of other people's APIs."""
