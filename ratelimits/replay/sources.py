@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -24,10 +25,13 @@ def sizes(names: Iterable[str]) -> list[int | None]:
 
 
 def _size(name: str) -> int | None:
-    # Opened, so that one that can't be is told of before others have been read.
-    with open(name, "rb") as file:
-        found = os.fstat(file.fileno())
-    return found.st_size or None
+    found = os.stat(name)
+    # A pipe must be opened once only, since its writer may go on with nobody reading.
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    # So that one that can't be read is told of before others have been.
+    open(name, "rb").close()
+    return found.st_size
 
 
 def lines_of(name: str, tell: Told) -> Iterator[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from xml.etree import ElementTree
 
@@ -129,6 +131,22 @@ def test_the_standard_input(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert told("-", "--plan", "free")["refused"] == 7
 
 
+def test_a_pipe(log: Path, tmp_path: Path) -> None:
+    """As a shell makes for `<(zcat access.log.gz)`."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=lambda: pipe.write_bytes(log.read_bytes()), daemon=True)
+    writer.start()
+    assert told(pipe, "--plan", "free")["refused"] == 7
+    writer.join(20)
+    assert not writer.is_alive()
+
+
+def test_an_empty_file_among_others(log: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.log").touch()
+    assert told(tmp_path / "empty.log", log, "--plan", "free")["refused"] == 7
+
+
 def test_lines_that_cannot_be_read(log: Path, tmp_path: Path) -> None:
     noise = ["garbage\n", "\n", "{]\n", line(7, "x").replace("Nov", "Foo"), "\xff\x00\n"]
     log.write_text("".join([*noise, *LINES, *["garbage"] * 10]), encoding="latin-1")
@@ -233,6 +251,8 @@ def test_the_chart(log: Path, tmp_path: Path, hours: int) -> None:
     [
         (("access.log", "--plan", "none"), 'There is no plan "none". There is free, pro, large.'),
         (("gone.log", "--plan", "free"), "gone.log"),
+        ((".", "--plan", "free"), "Is a directory"),
+        (("access.log", "--plan", "free", "--chart", "gone/chart.svg"), "gone/chart.svg"),
         (("access.log", "--plan", "free", "--plans", "gone.toml"), "gone.toml"),
         (("access.log", "--plan", "free", "--only", "/none"), "13 are of other paths"),
         (("access.log", "--plan", "free", "--tenant", "org"), 'no "org". It has remote_addr, '),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from ratelimits.plan_files.reading import BadFile, read
 from ratelimits.replay import formats, plans, report, sources
 from ratelimits.replay.calls import Log, Reading
 from ratelimits.replay.chart import svg
+from ratelimits.replay.options import add_arguments
 from ratelimits.replay.paths import Paths
 from ratelimits.replay.progress import Progress
 from ratelimits.replay.times import clock
@@ -33,22 +33,15 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "logs", nargs="+", metavar="LOG", help="Files, also gzipped; - is the standard input."
-        )
-        parser.add_argument("--plan", required=True, help="The slug of the plan to try.")
-        parser.add_argument(
-            "--plans", metavar="FILE", help="Plans as ratelimits_apply takes them, to try first."
-        )
-        _add_fields(parser)
-        _add_paths(parser)
-        parser.add_argument("--json", action="store_true", help="Print it for programs.")
-        parser.add_argument("--chart", metavar="FILE", help="Draw an SVG chart into this file.")
-        parser.add_argument(
-            "--top", type=int, default=20, metavar="N", help="Print so many tenants; 20."
-        )
+        add_arguments(parser)
 
-    def handle(self, *, logs: list[str], plan: str, top: int, **options: Any) -> None:
+    def handle(self, **options: Any) -> None:
+        try:
+            self._try(**options)
+        except (Error, OSError, UnicodeDecodeError) as error:
+            raise CommandError(str(error), returncode=FAULT) from error
+
+    def _try(self, *, logs: list[str], plan: str, top: int, **options: Any) -> None:
         sold = _sold(options["plans"])
         known = sold.plans
         if plan not in known:
@@ -70,10 +63,7 @@ class Command(BaseCommand):
 
     def _read(self, names: list[str], options: dict[str, Any], sold: plans.Sold) -> Log:
         reading = _reading(options, sold)
-        try:
-            sizes = sources.sizes(names)
-        except OSError as error:
-            raise CommandError(str(error), returncode=FAULT) from error
+        sizes = sources.sizes(names)
         known = [size for size in sizes if size is not None]
         total = sum(known) if len(known) == len(sizes) else None
         with Progress(self.stderr, gettext("reading"), total) as progress:
@@ -82,66 +72,6 @@ class Command(BaseCommand):
                 progress.pass_over(size or 0)
         reading.log.sort()
         return reading.log
-
-
-def _add_fields(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--tenant",
-        default="remote_user",
-        metavar="NAME",
-        help="The field that is the tenant's key, as nginx's log_format or the JSON calls it; "
-        "remote_user. With dots for what is inside of JSON.",
-    )
-    parser.add_argument(
-        "--format",
-        metavar="LOG_FORMAT",
-        help="As in nginx's configuration, if it is neither of the formats combined and common. "
-        "JSON is known by itself.",
-    )
-    parser.add_argument("--time", metavar="NAME", help="The field of the time.")
-    parser.add_argument("--path", metavar="NAME", help="The field of the path or the request.")
-    parser.add_argument("--cost-field", metavar="NAME", help="The field of each call's cost.")
-
-
-def _add_paths(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--scope",
-        action="append",
-        default=[],
-        type=_pair,
-        metavar="SCOPE=PREFIX",
-        help="Which paths are of a scope; * is any part of one. Can be repeated.",
-    )
-    parser.add_argument(
-        "--cost",
-        action="append",
-        default=[],
-        type=_cost,
-        metavar="SCOPE=UNITS",
-        help="What a call of a scope takes, if that is not set in the admin or to be another; "
-        "UNITS alone for calls without a scope. Can be repeated.",
-    )
-    parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="PREFIX",
-        help="Leave out all other paths, such as those of static files. Can be repeated.",
-    )
-
-
-def _pair(text: str) -> tuple[str, str]:
-    scope, equals, prefix = text.partition("=")
-    if not scope or not equals or not prefix:
-        raise ArgumentTypeError(gettext('"%s" is not written as search=/api/search') % text)
-    return scope, prefix
-
-
-def _cost(text: str) -> tuple[str, int]:
-    scope, _, units = text.rpartition("=")
-    if not units.isdecimal():
-        raise ArgumentTypeError(gettext('"%s" is not written as search=5') % text)
-    return scope, int(units)
 
 
 def _names(options: dict[str, Any]) -> formats.Names:
@@ -178,8 +108,6 @@ def _sold(file: str | None) -> plans.Sold:
     except BadFile as error:
         told = "\n".join(f"{file}: {fault}" for fault in error.faults)
         raise CommandError(told, returncode=FAULT) from error
-    except (Error, OSError, UnicodeDecodeError) as error:
-        raise CommandError(str(error), returncode=FAULT) from error
 
 
 def _nothing(log: Log, options: dict[str, Any]) -> str:
