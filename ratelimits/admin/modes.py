@@ -42,7 +42,10 @@ class SwitchForm(SwitchModelForm):
         help_text=_("Then it ends by itself, in every process."),
     )
     reason = forms.CharField(
-        label=_("reason"), max_length=200, help_text=ModeSwitch._meta.get_field("reason").help_text
+        label=_("reason"),
+        max_length=200,
+        help_text=ModeSwitch._meta.get_field("reason").help_text,
+        widget=forms.TextInput({"size": 50}),
     )
 
     class Meta:
