@@ -33,12 +33,16 @@ class ReceiptForm(forms.Form):
     receipt = forms.CharField(
         label=gettext_lazy("receipt"),
         max_length=LONGEST,
-        widget=forms.Textarea(attrs={"rows": 6, "cols": 80, "autofocus": True}),
+        widget=forms.Textarea(attrs={"cols": 80}),
         help_text=gettext_lazy(
             "The text “instance” of the refusal. The whole answer will do, or the mail that it "
             "came in."
         ),
     )
+
+    def __init__(self, data: Any = None, rows: int = 6) -> None:
+        super().__init__(data)
+        self.fields["receipt"].widget.attrs["rows"] = rows
 
     def clean_receipt(self) -> Receipt:
         try:

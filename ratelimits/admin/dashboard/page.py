@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from ratelimits.admin.pages import PagesAdmin
 from ratelimits.models import Tenant
 
-from . import busiest, charts, health, mode, refusing, seen, shadows
+from . import busiest, charts, health, mode, receipt, refusing, seen, shadows
 from .panels import Panel, shown
 
 FOLDER = "admin/ratelimits/dashboard"
@@ -17,6 +17,7 @@ PANELS = (
     Panel(f"{FOLDER}/health.html", health.look),
     Panel(f"{FOLDER}/mode.html", mode.look),
     Panel(f"{FOLDER}/refusing.html", refusing.look),
+    Panel(f"{FOLDER}/receipt.html", receipt.look),
     Panel(f"{FOLDER}/charts.html", charts.look),
     Panel(f"{FOLDER}/busiest.html", busiest.look),
     Panel(f"{FOLDER}/shadows.html", shadows.look),
