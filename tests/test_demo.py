@@ -40,9 +40,18 @@ def set_rate(demo: Demo, plan: str, limit: str, rate: str) -> None:
     assert (answer.status, answer.headers.get("Location")) == (302, "/admin/ratelimits/plan/")
 
 
+def explained(demo: Demo, pasted: str) -> str:
+    """What the admin says of a receipt."""
+    browser = Browser(demo)
+    browser.log_in("admin", "demo")
+    page = "/admin/ratelimits/tenant/receipt/"
+    return browser.post(page, {**browser.form(page), "receipt": pasted}).body
+
+
 def test_it_prints_what_to_try(demo: Demo) -> None:
     assert f"http://127.0.0.1:{demo.port}{SEARCH}" in demo.printed
     assert "/admin/ (admin / demo)" in demo.printed
+    assert "/admin/ratelimits/tenant/receipt/" in demo.printed
     for key in KEYS.values():
         assert key in demo.printed
 
@@ -66,6 +75,7 @@ def test_answers_publish_the_plan_until_the_eleventh_is_refused(demo: Demo) -> N
     assert problem["detail"] == "Limit is 10 requests per minute for this key."
     assert problem["violated-policies"] == ["requests"]
     assert problem["retry_after"] == int(refused.headers["Retry-After"])
+    assert "“Anonymous (anonymous)” was refused on" in explained(demo, refused.body)
 
 
 def test_an_edit_in_the_admin_changes_the_next_answer(demo: Demo) -> None:

@@ -196,7 +196,7 @@ def test_the_page_says_it_and_saves_nothing(admin_client: Client, used: Plan) ->
     assert 'value="79/m"' in html
     assert "errornote" not in html
     text = preview(admin_client, used, data)
-    assert "3 tenants are on this plan." in text
+    assert "3 tenants have this plan." in text
     assert "“api”: 100 requests per minute becomes 79 requests per minute" in text
     assert "1 of them used more than that in a minute or an hour of the last day. acme" in text
     assert "“search”: 50 requests per hour, for “search” becomes 50 requests per hour" in text

@@ -108,17 +108,17 @@ def _sentence(preview: Preview) -> str:
     told = {"tenants": count(preview.tenants), "looked_at": count(preview.looked_at)}
     if preview.looked_at < preview.tenants:
         text = _(
-            "%(tenants)s tenants are on this plan; looked at were the %(looked_at)s of them that "
+            "%(tenants)s tenants have this plan; looked at were the %(looked_at)s of them that "
             "called most in the last two hours."
         )
     else:
         text = ngettext(
-            "%(tenants)s tenant is on this plan.",
-            "%(tenants)s tenants are on this plan.",
+            "%(tenants)s tenant has this plan.",
+            "%(tenants)s tenants have this plan.",
             preview.tenants,
         )
     if preview.without_row:
-        text += " " + _("So are callers without a row, of whom %(others)s called lately.")
+        text += " " + _("So have callers without a row, of whom %(others)s called lately.")
     return text % {**told, "others": count(preview.without_row)}
 
 

@@ -70,6 +70,7 @@ class Command(BaseCommand):
         password = data.admin_password()
         known = f"{data.ADMIN} / {password}" if password else "with the password you chose"
         origin = "new" if is_new else "as you left it"
+        receipt = f"{root}/admin/ratelimits/tenant/receipt/"
         search = f"curl -i '{root}/api/search?q=tea' -H 'X-API-Key: {KEYS['acme']}'"
         lines = [
             self.style.SUCCESS(f"{READY} {root}/"),
@@ -77,6 +78,7 @@ class Command(BaseCommand):
             "",
             "Try this eleven times, quickly:",
             f"  {search}",
+            f"Have the last answer explained, by pasting it: {receipt}",
             f"Edit a limit of the plan Free, and try again: {root}/admin/ ({known})",
             "Compare algorithms, at /fixed, /sliding, /bucket and /global:",
             f"  for i in $(seq 20); do curl -so /dev/null -w '%{{http_code}} ' {root}/fixed; done",
