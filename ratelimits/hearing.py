@@ -6,11 +6,13 @@ import time
 from contextlib import suppress
 from threading import Lock
 
+from django.core.cache.backends.db import DatabaseCache
+
 from .catalog import Caller, plans_key
 from .conf import conf
 from .edits import shared
 from .exceptions import CatalogUnavailable, RateLimitError
-from .stores import get_store
+from .stores import backend_of, get_store
 from .stores.background import in_background
 from .stores.guarded import GuardedStore
 from .stores.memory import MemoryStore
@@ -71,7 +73,10 @@ hearing = Hearing()
 
 
 def _is_of_use() -> bool:
-    """A process's memory says nothing of other processes, and MODE "off" asks no database."""
+    """With MODE "off" no database is asked, and a process's memory knows of no other process."""
     store = get_store()
-    is_alone = not isinstance(store, GuardedStore) or isinstance(store.store, MemoryStore)
-    return not is_alone or conf.MODE != "off"
+    if conf.MODE != "off":
+        return True
+    if not isinstance(store, GuardedStore) or isinstance(store.store, MemoryStore):
+        return False
+    return not isinstance(backend_of(conf.CACHE), DatabaseCache)

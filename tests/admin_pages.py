@@ -16,7 +16,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from ratelimits import limiter, usage
+from ratelimits.limits import Decision, Limit, Occasion, Outcome
 from ratelimits.models import ModeSwitch, Plan, ScopeCost, ServiceLimit, Tenant
+from ratelimits.rates import Rate
+from ratelimits.receipts import receipt_of
 
 # What people typed, as one sees at once; nobody translates it.
 OPEN, CLOSE = "«", "»"
@@ -115,6 +118,40 @@ PAGES = dict(_pages())
 def address(name: str) -> str:
     """Where a page is, for the rows of make_rows()."""
     return reverse(name, kwargs={part: PARTS[part](name) for part in PAGES[name]})
+
+
+# What pages answer to a form that changes nothing yet: the page, and what is posted to it.
+POSTED: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
+    "found": ("tenant_find", lambda: {"key": typed("nobody")}),
+    "found with a row": ("tenant_find", lambda: {"key": typed("acme")}),
+    "unknown credential": ("tenant_find", lambda: {"credential": typed("secret")}),
+    "nothing to find": ("tenant_find", dict),
+    "reset of one without a row": ("tenant_reset_found", lambda: {"key": typed("nobody")}),
+    "receipt": ("receipt", lambda: {"receipt": _receipt()}),
+    "no receipt": ("receipt", lambda: {"receipt": typed("lost")}),
+    "wrong raise": ("tenant_raise", lambda: {"rate": typed("ten")}),
+    "wrong move": ("plan_move", dict),
+    "reset of some": ("tenant_changelist", lambda: _selected("reset_selected")),
+    "move of some": ("tenant_changelist", lambda: _selected("move_selected")),
+    "wrong switch": ("modeswitch_add", lambda: {"mode": "off"}),
+}
+
+
+def posted(name: str) -> tuple[str, dict[str, Any]]:
+    """Where a form is sent, and what is in it."""
+    page, data = POSTED[name]
+    return address(f"admin:ratelimits_{page}"), data()
+
+
+def _receipt() -> str:
+    outcome = Outcome(Limit(typed("requests"), Rate.parse("100/m")), False, 0, 10**6, 10**6, 1)
+    occasion = Occasion(typed("acme"), "192.0.2.1", typed("search"), typed("/api"), True)
+    return receipt_of(Decision((outcome,), occasion=occasion))
+
+
+def _selected(action: str) -> dict[str, Any]:
+    keys = Tenant.objects.values_list("pk", flat=True)
+    return {"action": action, "_selected_action": [str(key) for key in keys]}
 
 
 def _model_of(name: str) -> type[Model]:

@@ -17,7 +17,8 @@ from tests.admin_pages import CLOSE, OPEN
 BEGIN, END = "⟦", "⟧"
 # Attributes that people see or hear.
 SPOKEN = ("alt", "aria-label", "aria-description", "placeholder", "title")
-SILENT = ("script", "style")
+# What people type is theirs.
+SILENT = ("script", "style", "textarea")
 WORD = re.compile(r"[^\W\d_]{2,}")
 
 

@@ -17,7 +17,7 @@ import ratelimits
 from ratelimits.limits import Decision, Limit, Outcome
 from ratelimits.publishing.problems import problem_of
 from ratelimits.rates import Rate
-from tests.admin_pages import PAGES, address, make_rows, typed
+from tests.admin_pages import PAGES, POSTED, address, make_rows, posted, typed
 from tests.commands import run
 from tests.pseudo import pseudo, unmarked, unmarked_in_page
 
@@ -55,6 +55,15 @@ def test_pages(name: str, operator: Client) -> None:
         response = operator.get(address(name))
     if response.status_code in (302, 403, 405):
         return
+    assert response.status_code == 200
+    assert set(unmarked_in_page(response.content.decode())) <= OF_DJANGO
+
+
+@pytest.mark.parametrize("name", POSTED)
+def test_answers_to_forms(name: str, operator: Client) -> None:
+    url, data = posted(name)
+    with pseudo():
+        response = operator.post(url, data)
     assert response.status_code == 200
     assert set(unmarked_in_page(response.content.decode())) <= OF_DJANGO
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from ratelimits.catalog import Caller
 from ratelimits.limits import Limit
-from ratelimits.models import Tenant
+from ratelimits.models import Algorithm, Tenant
 from ratelimits.rates import Rate
 from ratelimits.receipts import NotAReceipt, Receipt, read
 from ratelimits.receipts.values import CUT
@@ -206,7 +206,7 @@ def _facts(receipt: Receipt) -> Iterator[tuple[str, str]]:
         burst = none if receipt.burst is None else number_format(receipt.burst)
         yield _("rate"), receipt.rate
         yield _("burst"), burst
-        yield _("algorithm"), receipt.algorithm
+        yield _("algorithm"), dict(Algorithm.choices).get(receipt.algorithm, receipt.algorithm)
         yield _("left"), number_format(receipt.remaining)
     yield _("cost"), number_format(receipt.cost)
     seconds = receipt.retry_after
