@@ -206,7 +206,8 @@ def _facts(receipt: Receipt) -> Iterator[tuple[str, str]]:
         burst = none if receipt.burst is None else number_format(receipt.burst)
         yield _("rate"), receipt.rate
         yield _("burst"), burst
-        yield _("algorithm"), dict(Algorithm.choices).get(receipt.algorithm, receipt.algorithm)
+        named = dict(Algorithm.choices).get(receipt.algorithm, receipt.algorithm)
+        yield _("algorithm"), str(named)
         yield _("left"), number_format(receipt.remaining)
     yield _("cost"), number_format(receipt.cost)
     seconds = receipt.retry_after
