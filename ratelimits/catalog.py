@@ -252,9 +252,11 @@ class Catalog:
 
 def _report(error: Exception) -> None:
     if isinstance(error, PlanUnknown):
-        message = f"A tenant's plan is not known ({error}); what is known from before stays."
-        # Of each tenant it may say something else, and is one fault even so.
-        once.error(message, topic=f"PLAN raises {type(error.__cause__).__name__}")
+        once.error(
+            f"A tenant's plan is not known ({error}); what is known from before stays.",
+            # Of each tenant it may say something else, and is one fault even so.
+            topic=f"PLAN raises {type(error.__cause__).__name__}",
+        )
     else:
         once.error(
             f"The limits can't be read from the database ({error}); those known from before "

@@ -17,6 +17,7 @@ from .limits import Limit
 from .logs import once
 from .modes import Switch
 from .rates import Rate
+from .texts import gettext as _
 from .validation import limit_errors
 
 
@@ -155,17 +156,17 @@ def fault_of(row: Any) -> str:
     if not hasattr(row, "rate"):
         return _fault_of_cost(row)
     if not isinstance(row.rate, Rate):
-        return f"{row.rate!r} is not a rate."
+        return _("%r is not a rate.") % (row.rate,)
     algorithm = getattr(row, "algorithm", "token_bucket")
     if algorithm not in ("token_bucket", "fixed_window", "sliding_log", "sliding_counter"):
-        return f"{algorithm!r} is not an algorithm."
+        return _("%r is not an algorithm.") % algorithm
     errors = limit_errors(row.rate, row.burst, algorithm)
     if row.burst is not None and row.burst < 1:
-        return "The burst is below 1."
+        return _("The burst is below 1.")
     return " ".join(str(error) for error in errors.values())
 
 
 def _fault_of_cost(row: Any) -> str:
     if not isinstance(row.cost, int) or row.cost < 0:
-        return f"{row.cost!r} is not a cost."
-    return "" if row.scope else "It names no scope."
+        return _("%r is not a cost.") % (row.cost,)
+    return "" if row.scope else _("It names no scope.")

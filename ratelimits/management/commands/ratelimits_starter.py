@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import router, transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from ratelimits.models import Plan, PlanLimit
 
@@ -24,17 +25,17 @@ class Starter(NamedTuple):
 STARTERS = (
     Starter(
         "free",
-        "To try the API.",
+        gettext_noop("To try the API."),
         (("requests", "60/m", 20), ("daily", "2000/d", None)),
     ),
     Starter(
         "pro",
-        "For one product in production.",
+        gettext_noop("For one product in production."),
         (("requests", "600/m", 100), ("daily", "100000/d", None)),
     ),
     Starter(
         "enterprise",
-        "By contract.",
+        gettext_noop("By contract."),
         (("requests", "6000/m", 1000), ("daily", "2000000/d", None)),
     ),
 )
@@ -80,7 +81,7 @@ class Command(BaseCommand):
         plan = plans.create(
             slug=starter.slug,
             name=starter.slug.capitalize(),
-            description=starter.description,
+            description=_(starter.description),
             is_default=is_free and not plans.filter(is_default=True).exists(),
             is_anonymous=is_free and not plans.filter(is_anonymous=True).exists(),
         )
