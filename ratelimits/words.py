@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 
 from django.utils import timezone
@@ -45,3 +46,8 @@ def moment(at: datetime) -> str:
 def local(at: datetime) -> datetime:
     """The same in the time zone of the page. Without USE_TZ it is so already."""
     return timezone.localtime(at) if timezone.is_aware(at) else at
+
+
+def visible(text: str) -> str:
+    """In one line that does nothing to a terminal, whoever made the text up."""
+    return text if text.isprintable() else json.dumps(text)

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from ratelimits.doctor.findings import Finding
+from ratelimits.words import visible
 
 # So many of each kind are named in the text, and in the JSON.
 EXAMPLES = 5
@@ -20,7 +21,7 @@ def found(name: str, what: Sequence[str], fine: str, wrong: str, advice: str) ->
     if not what:
         return Finding(name, "ok", fine, value=value)
     more = ", ..." if len(what) > EXAMPLES else ""
-    text = f"{wrong % len(what)}: {', '.join(what[:EXAMPLES])}{more}"
+    text = f"{wrong % len(what)}: {', '.join(map(visible, what[:EXAMPLES]))}{more}"
     return Finding(name, "warning", text, advice, value)
 
 

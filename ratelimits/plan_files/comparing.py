@@ -9,6 +9,7 @@ from typing import Any, Literal
 from django.utils.translation import gettext, ngettext
 
 from ratelimits import rows
+from ratelimits.words import visible
 
 from .kinds import SECTIONS, Item, Path, place
 from .reading import BadFile, Wanted, marks
@@ -57,7 +58,7 @@ def _shown(value: Any) -> str:
         return gettext("(none)")
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
-    return str(value)
+    return visible(str(value))
 
 
 def compare(wanted: Wanted, present: Mapping[Path, Item], alias: str, prune: bool) -> Difference:

@@ -105,6 +105,13 @@ def test_a_diff_changes_nothing(file: Path) -> None:
     assert everything() == before
 
 
+def test_a_text_of_several_lines(file: Path) -> None:
+    apply(file)
+    ended = apply(file, "--diff", text=TEXT.replace("\\nin production", "\\u001b[2J"))
+    assert '-> "For one product\\u001b[2J."' in ended.out
+    assert '"For one product\\nin production."' in ended.out
+
+
 def test_the_next_take_obeys(file: Path) -> None:
     apply(file)
     assert take("acme").outcomes[0].remaining == 19

@@ -160,6 +160,13 @@ def test_lines_that_cannot_be_read(log: Path, tmp_path: Path) -> None:
     assert told(torn, "--plan", "free")["lines"]["first_unreadable"][-1].startswith(f"{torn}:")
 
 
+def test_names_that_would_move_the_cursor(log: Path) -> None:
+    """As a caller may make them up, and servers write them."""
+    log.write_text(line(7, r"\x1b[2Jme") * 9)
+    assert "\x1b" not in replay(log, "--plan", "free").out
+    assert told(log, "--plan", "free")["tenants"][0]["tenant"] == "\x1b[2Jme"
+
+
 def test_calls_of_nobody(log: Path) -> None:
     log.write_text("".join([*LINES, line(1, "-"), line(2, "-")]))
     ended = replay(log, "--plan", "free")

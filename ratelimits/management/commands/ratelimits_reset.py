@@ -16,7 +16,7 @@ from ratelimits.exceptions import RateLimitError, StoreUnavailable
 from ratelimits.management.users import user_of
 from ratelimits.standing import standing_of
 from ratelimits.stores import counts_alone
-from ratelimits.words import count
+from ratelimits.words import count, visible
 
 FAULT = 2
 # Of the JSON, for whoever reads it: a new number only if what was there changes its meaning.
@@ -81,7 +81,7 @@ class Command(BaseCommand):
             told = _("%(tenant)s: would forget %(used)s")
         else:
             told = _("%(tenant)s: forgot %(used)s")
-        self.stdout.write(told % {"tenant": forgotten.tenant, "used": used})
+        self.stdout.write(told % {"tenant": visible(forgotten.tenant), "used": used})
 
 
 def _of_plan(slug: str | None) -> list[str]:
