@@ -71,3 +71,17 @@ def test_labels(
 
 def test_without_a_label_there_is_no_column(admin_client: Client, tenant: Tenant) -> None:
     assert "field-label" not in admin_client.get(TENANTS).content.decode()
+
+
+def test_labels_where_one_is_asked_about_tenants(
+    admin_client: Client, tenant: Tenant, settings: Any
+) -> None:
+    settings.RATELIMITS = {"TENANT_LABEL": f"{__name__}.label_link"}
+    link = '<a href="/customers/?key=acme&amp;x=1">Customer acme</a>'
+    for action in ("reset_selected", "move_selected"):
+        data = {"action": action, "_selected_action": [tenant.pk]}
+        assert link in admin_client.post(TENANTS, data).content.decode()
+    for name in (f"{tenant.pk}/reset/", f"{tenant.pk}/change/"):
+        assert link in admin_client.get(TENANTS + name).content.decode()
+    for name in ("find/", "find/reset/"):
+        assert link in admin_client.post(TENANTS + name, {"key": "acme"}).content.decode()

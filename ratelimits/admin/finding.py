@@ -104,7 +104,7 @@ class FindsAdmin(ResetsAdmin):
             messages.error(request, " ".join(error.messages))
             return HttpResponseRedirect(back)
         if not request.POST.get("post"):
-            return self.confirm_reset(request, [key], [("key", key)], back=back)
+            return self.confirm_reset(request, [(key, key)], [("key", key)], back=back)
         if self.reset_key(request, key):
             self.log_reset(request, key)
             messages.success(request, _("What “%s” had used is forgotten.") % key)

@@ -32,3 +32,9 @@ def _label(key: str) -> SafeString | None:
     if url is None or urlsplit(str(url)).scheme not in SAFE_SCHEMES:
         return escape(text)
     return format_html('<a href="{}">{}</a>', url, text)
+
+
+def labelled(name: str, key: str) -> SafeString:
+    """What we call a tenant, and after it what the project does."""
+    label = tenant_label(key)
+    return escape(name) if label is None else format_html("{}, {}", name, label)

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from ratelimits.models import Plan, Tenant
 
+from .labels import labelled
 from .pages import PagesAdmin
 from .words import count
 
@@ -75,7 +76,7 @@ def move_page(
         row,
         form=form,
         number=number,
-        names=[str(tenant) for tenant in tenants[:SHOWN]],
+        names=[labelled(str(tenant), tenant.key) for tenant in tenants[:SHOWN]],
         more=max(0, number - SHOWN),
         hidden=[*hidden, ("post", "yes")],
         back=back,

@@ -19,6 +19,7 @@ from ratelimits import limiter
 from ratelimits.exceptions import RateLimitError
 from ratelimits.models import Tenant
 
+from .labels import labelled
 from .pages import PagesAdmin
 
 # Each is a call to the store and an entry of the history; nobody waits for ever.
@@ -47,7 +48,7 @@ class ResetsAdmin(PagesAdmin[Tenant]):
         if not self.has_reset_permission(request):
             raise PermissionDenied
         if request.method != "POST":
-            return self.confirm_reset(request, [str(tenant)], row=tenant)
+            return self.confirm_reset(request, [(str(tenant), tenant.key)], row=tenant)
         if self._reset(request, [tenant]):
             messages.success(request, _("What “%s” had used is forgotten.") % tenant)
         return HttpResponseRedirect(self.url_of("change", tenant.pk))
@@ -66,7 +67,8 @@ class ResetsAdmin(PagesAdmin[Tenant]):
         if not request.POST.get("post"):
             hidden = [("action", "reset_selected")]
             hidden += [(ACTION_CHECKBOX_NAME, str(tenant.pk)) for tenant in tenants]
-            return self.confirm_reset(request, list(map(str, tenants)), hidden)
+            names = [(str(tenant), tenant.key) for tenant in tenants]
+            return self.confirm_reset(request, names, hidden)
         done = self._reset(request, tenants)
         if done:
             text = ngettext("%s tenant was reset.", "%s tenants were reset.", done)
@@ -76,18 +78,21 @@ class ResetsAdmin(PagesAdmin[Tenant]):
     def confirm_reset(
         self,
         request: HttpRequest,
-        names: Sequence[str],
+        names: Sequence[tuple[str, str]],
         hidden: Sequence[tuple[str, str]] = (),
         row: Tenant | None = None,
         back: str | None = None,
     ) -> HttpResponse:
-        """The page that asks. `hidden` is posted again, with `post`, when the answer is yes."""
+        """The page that asks about tenants, given by name and key.
+
+        `hidden` is posted again, with `post`, when the answer is yes.
+        """
         return self.page(
             request,
             "admin/ratelimits/tenant/reset.html",
             _("Reset what was used"),
             row,
-            names=names[:SHOWN],
+            names=[labelled(*name) for name in names[:SHOWN]],
             more=max(0, len(names) - SHOWN),
             hidden=[*hidden, ("post", "yes")],
             back=back or (self.url_of("change", row.pk) if row else self.url_of("changelist")),
