@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from .reading import history, peaks, recent, refused_now, top, totals
-from .recorder import recorder
+from .recorder import recorder as own
 from .shadows import Shadow, shadows
 from .values import Counts, History, Line, Peak, Point, Refusal, Top, Used
 
 
 def flush() -> None:
     """Write now what this process has counted. Raises StoreUnavailable."""
-    recorder.flush()
+    own.flush()
 
 
 __all__ = [

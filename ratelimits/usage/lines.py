@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from ratelimits.limits import Decision, Owner
 from ratelimits.stores.base import Group
 from ratelimits.stores.usage_entries import NUMBERS, Entry, label_of, split_label
+from ratelimits.telling import Taken
 
 # What is known of nobody in particular.
 NOBODY = Owner("by", "")
@@ -17,16 +17,9 @@ UNITS = 3
 TOTAL = ""
 
 
-class Take(NamedTuple):
-    """One take of somebody, and what became of it."""
-
-    group: Group
-    decision: Decision
-
-
-def lines_of(take: Take) -> Iterator[tuple[str, int, int]]:
+def lines_of(take: Taken) -> Iterator[tuple[str, int, int]]:
     """The label, the place of the number, and the units of each line of a take."""
-    group, decision = take
+    group, decision = take.group, take.decision
     is_allowed = decision.allowed
     scope, would_refuse = group.scope, False
     for outcome in decision.outcomes:
@@ -42,7 +35,7 @@ def lines_of(take: Take) -> Iterator[tuple[str, int, int]]:
         yield TOTAL, SHADOW, decision.cost
 
 
-def note(entry: Entry, take: Take) -> None:
+def note(entry: Entry, take: Taken) -> None:
     """Count a take in an entry. Hot: a background thread does it for each request."""
     for label, place, units in lines_of(take):
         numbers = entry.get(label)
@@ -60,18 +53,15 @@ class Request:
     it turned out to be, and once refused it stays refused.
     """
 
-    def __init__(self, first: Take) -> None:
+    def __init__(self, first: Taken) -> None:
         self._told: dict[Owner, Entry] = {}
         self._owner = owner_of(first)
         note(self._told.setdefault(self._owner, {}), first)
 
-    def again(self, take: Take, given_back: frozenset[str]) -> Changes:
-        """Another take of the same request. What this changes in what was told.
-
-        `given_back` are the names of limits of which the request has taken nothing after all.
-        """
+    def again(self, take: Taken) -> Changes:
+        """Another take of the same request. What this changes in what was told."""
         before = {owner: _copy(entry) for owner, entry in self._told.items()}
-        labels = {split_label(label_of(limit, ""))[0] for limit in given_back}
+        labels = {split_label(label_of(limit, ""))[0] for limit in take.given_back}
         for entry in self._told.values():
             for label, numbers in entry.items():
                 if label and split_label(label)[0] in labels:
@@ -87,7 +77,7 @@ class Request:
             if total is not None:
                 self._told.setdefault(owner, {})[TOTAL] = total
 
-    def _note(self, entry: Entry, take: Take) -> None:
+    def _note(self, entry: Entry, take: Taken) -> None:
         for label, place, units in lines_of(take):
             numbers = entry.setdefault(label, [0] * NUMBERS)
             extra = numbers[place] + numbers[place + UNITS]
@@ -107,7 +97,7 @@ class Request:
 Changes = Mapping[Owner, Entry]
 
 
-def owner_of(take: Take) -> Owner:
+def owner_of(take: Taken) -> Owner:
     return take.group.owner or NOBODY
 
 

@@ -27,8 +27,9 @@ from ratelimits.stores.usage_entries import (
     packed,
     requests_in,
 )
+from ratelimits.telling import Taken
 
-from .lines import Changes, Request, Take, note, owner_of
+from .lines import Changes, Request, note, owner_of
 from .pages import HOUR_CALLERS, MINUTE, MINUTE_CALLERS, field_of, now, pages_of
 
 # Seconds between two writes, and of rest after which the thread ends.
@@ -65,14 +66,14 @@ class Recorder:
 
     def forget(self) -> None:
         """Nothing was noted. Also for a fork, whose parent writes what was."""
-        self.waiting: deque[Take | Changes] = deque()
+        self.waiting: deque[Taken | Changes] = deque()
         self._kept: dict[int, dict[Who, Entry]] = {}
         self._count = 0
         self._counting, self._writing = Lock(), Lock()
         self._is_awake = False
         self._failures = 0
 
-    def note(self, noted: Take | Changes) -> None:
+    def note(self, noted: Taken | Changes) -> None:
         """On the path of each request."""
         waiting = self.waiting
         waiting.append(noted)
@@ -82,12 +83,12 @@ class Recorder:
             # No thread came by: there are none, or too much is asked.
             self.count(wait=False)
 
-    def note_again(self, ledger: Any, take: Take, given_back: frozenset[str]) -> None:
+    def note_again(self, ledger: Any, taken: Taken) -> None:
         """Of a request that was counted before."""
         told = ledger.told
-        if isinstance(told, Take):
+        if isinstance(told, Taken):
             told = ledger.told = Request(told)
-        changes = told.again(take, given_back)
+        changes = told.again(taken)
         if changes:
             self.note(changes)
 
@@ -146,8 +147,8 @@ class Recorder:
         finally:
             self._counting.release()
 
-    def _add(self, kept: dict[Who, Entry], noted: Take | Changes) -> None:
-        if isinstance(noted, Take):
+    def _add(self, kept: dict[Who, Entry], noted: Taken | Changes) -> None:
+        if isinstance(noted, Taken):
             note(self._entry(kept, owner_of(noted)), noted)
         else:
             for owner, entry in noted.items():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ratelimits.algorithms import Operation
 
-from .lines import Take, units_of
+from .lines import units_of
 from .recorder import recorder
 
 if TYPE_CHECKING:
@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 def record(operation: Operation, taken: Taken, ledger: Counted | None) -> None:
     """Note what an operation has done."""
     if operation is Operation.TAKE:
-        take = Take(taken.group, taken.decision)
         if ledger is None:
-            recorder.note(take)
+            recorder.note(taken)
         elif ledger.told is None:
-            ledger.told = take
-            recorder.note(take)
+            ledger.told = taken
+            recorder.note(taken)
         else:
-            recorder.note_again(ledger, take, taken.given_back)
+            recorder.note_again(ledger, taken)
     elif operation is not Operation.PEEK and not taken.decision.unavailable:
         sign = -1 if operation is Operation.REFUND else 1
         recorder.note(units_of(taken.group, taken.decision, sign))
