@@ -1,20 +1,22 @@
 """What one caller did within a minute or an hour, as one value. No I/O.
 
-Lines of a label and its numbers. The label `""` is that of all requests, others are a limit's
-name and the scope that was asked for. The numbers are allowed, refused, and let pass though a
-limit in shadow would have refused: requests, then by how much their units exceed these. All are
-sums, so that what several processes counted is added up; only a peak, of an hour's busiest minute,
-is the highest. The script usage.lua does the same.
+Lines of a label and its numbers, as JSON, which the servers' scripts and Python read fast. The
+label `""` is that of all requests, others are a limit's name and the scope that was asked for. The
+numbers are allowed, refused, and let pass though a limit in shadow would have refused: requests,
+then by how much their units exceed these. All are sums, so that what several processes counted is
+added up; only a peak, of an hour's busiest minute, is the highest. The script usage.lua does the
+same; its numbers are exact up to 10**14.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-# The label ends with MARK, its line with END; SPLIT is between a limit and a scope, PEAK before
-# the limit that it is the peak of.
-PEAK, SPLIT, MARK, END = "\x1d", "\x1f", "\x1e", "\n"
+# SPLIT is between a limit and a scope, PEAK before the limit that it is the peak of.
+PEAK, SPLIT = "\n", "\t"
 NUMBERS = 6
 # Special fields of a table: the sum of everybody; and that some were too many to be kept apart.
 ALL, REST = b"all", b"rest"
@@ -24,7 +26,8 @@ OTHERS = f"…{SPLIT}"
 LONGEST = 80
 
 Entry = dict[str, list[int]]
-_unwanted = {ord(mark): " " for mark in (PEAK, SPLIT, MARK, END)}
+_TOTAL = re.compile(rb'"":\[([-0-9,]+)\]')
+_unwanted = {ord(mark): " " for mark in (PEAK, SPLIT)}
 
 
 @lru_cache(maxsize=4096)
@@ -44,29 +47,30 @@ def split_label(label: str) -> tuple[str, str]:
 
 
 def packed(entry: Mapping[str, Iterable[int]]) -> bytes:
-    lines = []
-    for label, numbers in entry.items():
-        text = ",".join([str(number) if number else "" for number in numbers]).rstrip(",")
-        lines.append(f"{label}{MARK}{text}{END}")
-    return "".join(lines).encode("utf-8", "replace")
+    trimmed = {label: _trimmed([*numbers]) for label, numbers in entry.items()}
+    text = json.dumps(trimmed, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
+
+
+def _trimmed(numbers: list[int]) -> list[int]:
+    # A script can't tell an empty list from an empty dictionary.
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    return numbers or [0]
 
 
 def unpacked(value: bytes | None) -> Entry:
-    """The lines of a value, which may be cut short or not ours: then what there is of it."""
-    entry: Entry = {}
-    for line in (value or b"").decode("utf-8", "replace").split(END):
-        label, mark, text = line.partition(MARK)
-        if mark:
-            numbers = [_number(part) for part in text.split(",")[:NUMBERS]]
-            entry[label] = numbers + [0] * (NUMBERS - len(numbers))
-    return entry
-
-
-def _number(text: str) -> int:
+    """The lines of a value; none if it is not ours."""
     try:
-        return int(text) if text else 0
-    except ValueError:
-        return 0
+        lines = json.loads(value) if value else {}
+        return {label: _numbers(numbers) for label, numbers in lines.items()}
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        return {}
+
+
+def _numbers(numbers: list[float]) -> list[int]:
+    whole = [int(number) for number in numbers[:NUMBERS]]
+    return whole + [0] * (NUMBERS - len(whole))
 
 
 def add(entry: Entry, more: Mapping[str, Iterable[int]], most: int = MOST_LINES) -> None:
@@ -94,10 +98,10 @@ def most_lines(field: bytes) -> int:
     return MOST_LINES_OF_ALL if field == ALL else MOST_LINES
 
 
-def requests_in(value: bytes) -> int:
-    """How many requests there are in a value, refused or not."""
-    total = unpacked(value).get("", (0, 0))
-    return total[0] + total[1]
+def total_in(value: bytes) -> list[int]:
+    """The numbers of all requests of a value, without a look at its other lines."""
+    found = _TOTAL.search(value)
+    return _numbers([int(number) for number in found[1].split(b",")]) if found else [0] * NUMBERS
 
 
 def of_minute(value: bytes | None, field: bytes, more: bytes) -> bytes:

@@ -11,16 +11,12 @@ from .usage import Pages, Tables, Wanted
 from .usage_entries import MOST_LINES, MOST_LINES_OF_ALL
 
 # What one call reads at most, since the server does nothing else meanwhile: so many fields of
-# each of so many tables, or all of so many tables.
-MOST_FIELDS, MOST_TABLES, MOST_WHOLE = 250, 80, 2
+# each of so many tables. A list of a hundred tenants is one call.
+MOST_FIELDS, MOST_TABLES = 125, 80
 READ = """
 local answers = {}
 for place, key in ipairs(KEYS) do
-    if #ARGV == 0 then
-        answers[place] = redis.call('HGETALL', key)
-    else
-        answers[place] = redis.call('HMGET', key, unpack(ARGV))
-    end
+    answers[place] = redis.call('HMGET', key, unpack(ARGV))
 end
 return answers
 """
@@ -56,32 +52,31 @@ class RedisTables(Tables):
         found: list[dict[bytes, bytes]] = [{} for _ in wanted]
         for fields in dict.fromkeys(fields for _, fields in wanted):
             places = [place for place, (_, asked) in enumerate(wanted) if asked == fields]
+            if fields is None:
+                for place in places:
+                    found[place] = self._whole(wanted[place].table)
+                continue
             for some, part in _parts(places, fields):
                 keys = [self._make_key(wanted[place].table) for place in some]
-                replies = self._do("EVAL", READ, len(keys), *keys, *(part or ()))
+                replies = self._do("EVAL", READ, len(keys), *keys, *part)
                 for place, reply in zip(some, replies, strict=True):
-                    found[place].update(_table(reply, part))
+                    pairs = zip(part, reply, strict=True)
+                    found[place].update((name, value) for name, value in pairs if value is not None)
         return found
+
+    def _whole(self, table: str) -> dict[bytes, bytes]:
+        """One command for each table: of many at once, others would wait for the server."""
+        reply = self._do("HGETALL", self._make_key(table))
+        return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
 
     def drop(self, table: str, seconds: int, fields: Sequence[bytes]) -> None:
         self._do("EVAL", DROP, 1, self._make_key(table), seconds, *fields)
 
 
 def _parts(
-    places: Sequence[int], fields: tuple[bytes, ...] | None
-) -> Iterator[tuple[Sequence[int], tuple[bytes, ...] | None]]:
+    places: Sequence[int], fields: tuple[bytes, ...]
+) -> Iterator[tuple[Sequence[int], tuple[bytes, ...]]]:
     """What to read in one call each."""
-    if fields is None:
-        for start in range(0, len(places), MOST_WHOLE):
-            yield places[start : start + MOST_WHOLE], None
-        return
     for first in range(0, len(fields), MOST_FIELDS):
         for start in range(0, len(places), MOST_TABLES):
             yield places[start : start + MOST_TABLES], fields[first : first + MOST_FIELDS]
-
-
-def _table(reply: Sequence[Any], fields: tuple[bytes, ...] | None) -> dict[bytes, bytes]:
-    if fields is None:
-        return dict(zip(reply[::2], reply[1::2], strict=True))
-    pairs = zip(fields, reply, strict=True)
-    return {field: value for field, value in pairs if value is not None}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .reading import history, peaks, recent, refused_now, top, totals
+from .ranking import refused_now, top
+from .reading import history, peaks, recent, totals
 from .recorder import recorder as own
 from .shadows import Shadow, shadows
 from .values import Counts, History, Line, Peak, Point, Refusal, Top, Used

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 from ratelimits.limits import Owner
 from ratelimits.stores.usage import Wanted
@@ -20,11 +19,8 @@ from .pages import (
     minute_page,
     moment,
     now,
-    owner_of,
 )
-from .values import NONE, Counts, History, Line, Peak, Point, Refusal, Top, Used
-
-By = Literal["requests", "allowed", "refused", "shadow", "units"]
+from .values import NONE, Counts, History, Line, Peak, Point
 
 
 def recent(keys: Sequence[str], minutes: int = 60, kind: str = "tenant") -> list[Counts]:
@@ -72,56 +68,6 @@ def peaks(keys: Sequence[str], hours: int = 24) -> list[Mapping[str, Peak]]:
     current = now() // HOUR
     tables = read([Wanted(hour_page(current - ago), fields) for ago in range(hours)])
     return [_peaks(_entries(tables, field)) for field in fields]
-
-
-def top(count: int = 20, hours: int = 2, by: By = "requests", limit: str = "") -> Top:
-    """Who did most within the last so many hours of the clock, this one included.
-
-    With the name of a `limit`, who did most of what that limit counted.
-    """
-    current = now() // HOUR
-    tables = read([Wanted(hour_page(current - ago)) for ago in range(hours)])
-    sums: dict[bytes, Counts] = {}
-    for table in tables:
-        for field, value in table.items():
-            if field not in (ALL, REST):
-                sums[field] = sums.get(field, NONE).plus(_counts(unpacked(value), limit))
-    ranked = sorted(sums.items(), key=lambda pair: -int(getattr(pair[1], by)))
-    callers = [
-        Used(owner, counts)
-        for field, counts in ranked[:count]
-        if getattr(counts, by) > 0 and (owner := owner_of(field)) is not None
-    ]
-    since = moment((current - hours + 1) * HOUR)
-    return Top(since, tuple(callers), any(REST in table for table in tables))
-
-
-def refused_now(minutes: int = 5, count: int = 20) -> tuple[Refusal, ...]:
-    """Whom a limit refused within the last so many minutes, the most often refused first."""
-    current = now() // MINUTE
-    numbers = range(current - minutes + 1, current + 1)
-    found: dict[tuple[bytes, str], Refusal] = {}
-    for number, table in zip(numbers, read([Wanted(minute_page(n)) for n in numbers]), strict=True):
-        for field, value in table.items():
-            owner = None if field in (ALL, REST) else owner_of(field)
-            if owner is not None:
-                _refusals(found, field, owner, unpacked(value), number)
-    refusals = sorted(found.values(), key=lambda refusal: -refusal.counts.refused)
-    return tuple(refusals[:count])
-
-
-def _refusals(
-    found: dict[tuple[bytes, str], Refusal], field: bytes, owner: Owner, entry: Entry, number: int
-) -> None:
-    at = moment(number * MINUTE)
-    for label, numbers in entry.items():
-        counts = counts_of(numbers)
-        if label and not label.startswith(PEAK) and counts.refused > 0:
-            before = found.get((field, label))
-            since = at if before is None else before.since
-            counts = counts if before is None else counts.plus(before.counts)
-            line = Line(*split_label(label))
-            found[field, label] = Refusal(owner, line, counts, since, at)
 
 
 def _history(field: bytes, minutes: int, hours: int) -> History:

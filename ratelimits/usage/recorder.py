@@ -25,7 +25,7 @@ from ratelimits.stores.usage_entries import (
     Entry,
     add,
     packed,
-    requests_in,
+    total_in,
 )
 from ratelimits.telling import Taken
 
@@ -232,7 +232,7 @@ def _packed(entries: Mapping[Who, Entry]) -> dict[bytes, bytes]:
 def _least(entries: Mapping[bytes, bytes], most: int) -> list[bytes]:
     """The callers in a table that are too many, those who asked least."""
     callers = [field for field in entries if field not in (ALL, REST)]
-    callers.sort(key=lambda field: requests_in(entries[field]))
+    callers.sort(key=lambda field: sum(total_in(entries[field])[:2]))
     return callers[: max(0, len(callers) - most)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,8 @@ Table = Mapping[bytes, bytes]
 MINUTES, HOURS = 60, 24
 # Callers are known of so many hours of the clock, this one included: their tables are large.
 RECENT = 2
+# Whether a value has a line with a third number that is not 0: most have none.
+WOULD_REFUSE = re.compile(rb"\[[-0-9]+,[-0-9]+,-?[1-9]")
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,9 @@ def _tops(
     sums: dict[str, dict[bytes, Counts]] = {limit: {} for limit in limits}
     for table in tables:
         for field, value in table.items():
-            for limit, counts in () if field in (ALL, REST) else _lines(value):
+            if field in (ALL, REST) or not WOULD_REFUSE.search(value):
+                continue
+            for limit, counts in _lines(value):
                 if limit in sums:
                     sums[limit][field] = sums[limit].get(field, NONE).plus(counts)
     is_cut = any(REST in table for table in tables)

@@ -42,7 +42,7 @@ API, SEARCH = label_of("api", ""), label_of("api", "search")
 def test_adds_up(real_store: Store) -> None:
     tables, at = real_store.usage, pages()
     first = {b"acme-sealed": packed({"": [2, 1], API: [2, 1]}), ALL: packed({"": [2, 1]})}
-    more = {b"acme-sealed": packed({"": [1, 0, 1, 4], SEARCH: [1, 0, 0, 4]}), b"other": b""}
+    more = {b"acme-sealed": packed({"": [1, 0, 1, 4], SEARCH: [1, 0, 0, 4]}), b"other": packed({})}
     assert tables.add(at, first)[0] > 0
     tables.add(at, more)
     acme = {"": [3, 1, 1, 4, 0, 0], API: [2, 1, 0, 0, 0, 0], SEARCH: [1, 0, 0, 4, 0, 0]}
@@ -52,7 +52,7 @@ def test_adds_up(real_store: Store) -> None:
         ALL: {"": [2, 1, 0, 0, 0, 0]},
     }
     # 7 units of the limit in the busiest minute, this one.
-    assert table(tables, at.hour)[b"acme-sealed"] == acme | {"\x1dapi": [7, 0, 0, 0, 0, 0]}
+    assert table(tables, at.hour)[b"acme-sealed"] == acme | {"\napi": [7, 0, 0, 0, 0, 0]}
 
 
 def test_the_busiest_minute_of_an_hour(real_store: Store) -> None:
@@ -62,7 +62,7 @@ def test_the_busiest_minute_of_an_hour(real_store: Store) -> None:
         for _ in range(2):
             tables.add(minute, {b"field": packed({API: [units]})})
     (found,) = table(tables, hour.hour).values()
-    assert found == {API: [32, 0, 0, 0, 0, 0], "\x1dapi": [18, 0, 0, 0, 0, 0]}
+    assert found == {API: [32, 0, 0, 0, 0, 0], "\napi": [18, 0, 0, 0, 0, 0]}
 
 
 def test_reads_what_is_wanted(real_store: Store) -> None:
@@ -105,7 +105,7 @@ def test_a_caller_with_too_many_lines(real_store: Store) -> None:
 NAMES = st.text(max_size=5)
 LABELS = st.builds(label_of, NAMES, NAMES) | st.just("")
 ENTRIES = st.dictionaries(
-    LABELS, st.lists(st.integers(-(2**50), 2**50), min_size=1, max_size=6), max_size=40
+    LABELS, st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=6), max_size=16
 )
 FIELDS = st.sampled_from([b"one", b"two\0\xff", ALL])
 
@@ -121,7 +121,7 @@ def test_scripts_and_functions_agree(memory_and_redis: dict[str, Store]) -> None
             values = {field: packed(entry) for field, entry in write.items()}
             assert script.add(at, values) == functions.add(at, values)
         for name in (at.minute, at.hour):
-            assert script.read([Wanted(name)]) == functions.read([Wanted(name)])
+            assert table(script, name) == table(functions, name)
 
     agree()
 
@@ -142,7 +142,7 @@ def test_rubbish_is_no_usage(value: bytes) -> None:
 
 def test_keys_end(redis_server: RedisServer, redis_only: RedisStore) -> None:
     at, client = pages(), redis_server.client()
-    redis_only.usage.add(at, {b"field": b""})
+    redis_only.usage.add(at, {b"field": packed({})})
     redis_only.usage.drop("another table", 600, [b"field"])
     ends = {key: client.ttl(key) for key in client.scan_iter()}
     assert len(ends) == 3
