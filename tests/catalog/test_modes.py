@@ -7,25 +7,29 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError
 from django.http import HttpResponse
 from django.test import RequestFactory
 from freezegun import freeze_time
 
+from ratelimits import hearing as hearing_module
 from ratelimits import rows
 from ratelimits.decorators import ratelimit
 from ratelimits.edits import shared
 from ratelimits.exceptions import StoreUnavailable
 from ratelimits.hearing import hearing
-from ratelimits.limiter import peek, take
+from ratelimits.limiter import atake, peek, take
 from ratelimits.models import ModeSwitch, Plan
 from ratelimits.modes import Switch, Version
 from ratelimits.signals import mode_switched
 from ratelimits.stores import get_store
 from ratelimits.stores.guarded import GuardedStore
-from tests.fresh import PATIENT, the_redis_store
+from tests.fresh import PATIENT, forget_everything, the_redis_store
 from tests.servers import RedisServer
+from tests.settings import CACHES as MEMORY
+from tests.settings import database_caches, redis_caches
 from tests.waiting import wait_until
 
 from .edits import allowed_in_code, switch
@@ -284,3 +288,51 @@ def test_plans_of_a_test_that_rolls_back(plans: dict[str, Plan], on_redis: Redis
     view = ratelimit("1/h", by="ip", name="one")(lambda request: HttpResponse())
     request = RequestFactory().get
     assert [view(request("/")).status_code for _ in range(2)] == [200, 429]
+
+
+@pytest.mark.usefixtures("acme")
+def test_async_takes_hear_of_it_too(other: Other) -> None:
+    def allowed() -> bool:
+        return async_to_sync(atake)("acme", cost=100).allowed
+
+    assert not allowed()
+    other.ask("switch", "shadow", 60)
+    assert allowed()
+    other.ask("switch", "off", 60)
+    assert allowed()
+    other.ask("switch", "settings", 0)
+    wait_until(lambda: not allowed())
+
+
+@pytest.mark.parametrize(
+    ("mode", "caches", "looks"),
+    [
+        ("off", database_caches(), False),
+        ("off", MEMORY, False),
+        ("off", redis_caches("redis://127.0.0.1:1"), True),
+        ("enforce", MEMORY, True),
+    ],
+)
+def test_who_looks_for_the_end_of_off(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, mode: str, caches: Any, looks: bool
+) -> None:
+    """Once for many requests. With the setting "off" nobody asks a database, also of a test."""
+    started: list[str] = []
+    monkeypatch.setattr(hearing_module, "in_background", lambda name, work: started.append(name))
+    settings.CACHES, settings.RATELIMITS = caches, {"MODE": mode}
+    forget_everything()
+    shared.switch = Switch("off", 2**40)
+    for _ in range(5):
+        take("acme")
+    assert started == ["mode"] * looks
+
+
+def test_a_store_that_is_not_there_is_nobodys_affair_in_mode_off(
+    settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.CACHES = redis_caches("redis://127.0.0.1:1")
+    settings.RATELIMITS = {"MODE": "off"}
+    forget_everything()
+    hearing.look()
+    assert take("acme").allowed
+    assert caplog.text == ""
