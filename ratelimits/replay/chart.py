@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import timedelta
 from xml.sax.saxutils import escape
 
 from django.utils.translation import gettext
+
+from ratelimits.words import lasting
 
 from .counting import MINUTE
 from .report import Report, when
@@ -39,6 +42,7 @@ def svg(report: Report) -> str:
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{GROUND}"/>',
         _text(LEFT, 20, title, size=16),
         *_legend(),
+        _text(WIDTH - RIGHT, 41, gettext("a bar: %s") % _lasting(width), anchor="end"),
         *_axis(most),
         *_bars(calls, refused, width, most),
         _text(LEFT, HEIGHT - 12, when(first)[:-3]),
@@ -55,6 +59,10 @@ def _width(report: Report) -> int:
         if last // (step * MINUTE) - first // (step * MINUTE) < MOST_BARS:
             return step * MINUTE
     return -(-(last - first + MINUTE) // (MOST_BARS - 1) // MINUTE) * MINUTE
+
+
+def _lasting(width: int) -> str:
+    return lasting(timedelta(microseconds=width))
 
 
 def _counted(report: Report, width: int) -> tuple[Counter[int], Counter[int]]:

@@ -234,8 +234,10 @@ def test_only_so_many_are_shown(log: Path) -> None:
     assert len(told(log, "--plan", "free", "--top", "2")["tenants"]) == 30
 
 
-@pytest.mark.parametrize("hours", [0, 3, 24 * 40, 24 * 3000])
-def test_the_chart(log: Path, tmp_path: Path, hours: int) -> None:
+@pytest.mark.parametrize(
+    ("hours", "width"), [(0, "60 s"), (3, "2 min"), (24 * 40, "12 h"), (24 * 3000, "26 days")]
+)
+def test_the_chart(log: Path, tmp_path: Path, hours: int, width: str) -> None:
     Plan.objects.create(slug="a-b")
     late = f'{{"time": {1796029207 + hours * 3600}, "remote_user": "<&>"}}\n'
     log.write_text("".join([*LINES, late]))
@@ -250,6 +252,7 @@ def test_the_chart(log: Path, tmp_path: Path, hours: int) -> None:
         assert float(bar.get("height", "")) >= 0
         assert float(bar.get("x", "0")) + float(bar.get("width", "")) <= 961
     assert root.findtext(f"{name}title") == "Calls on the plan free"
+    assert f"a bar: {width}" in [text.text for text in root.iter(f"{name}text")]
     assert "14 calls, 7 refused" in (root.findtext(f"{name}desc") or "")
 
 
