@@ -72,6 +72,13 @@ def test_who_is_on_it(admin_client: Client, free: Plan, tenants: list[Tenant]) -
     assert "all of them" not in text
 
 
+def test_labels(admin_client: Client, free: Plan, tenants: list[Tenant], settings: Any) -> None:
+    settings.RATELIMITS = {"TENANT_LABEL": lambda key: (f"{key} Inc.", f"/crm/{key}")}
+    for view in ("change", "delete"):
+        html = admin_client.get(f"{PLANS}{free.pk}/{view}/").content.decode()
+        assert '<a href="/crm/bakery">bakery Inc.</a>' in html
+
+
 def test_a_plan_of_nobody(admin_client: Client, free: Plan, pro: Plan) -> None:
     html = page(admin_client, pro)
     assert "0 tenants are on this plan." in html

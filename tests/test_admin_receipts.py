@@ -101,6 +101,12 @@ def test_nothing_is_taken_for_html(admin_client: Client, acme: Tenant) -> None:
     assert "<script>" not in html.replace("<script src", "")
 
 
+def test_its_label(admin_client: Client, acme: Tenant, settings: Any) -> None:
+    settings.RATELIMITS = {"TENANT_LABEL": lambda key: (f"{key} Inc.", "/crm/7")}
+    html = admin_client.post(PAGE, {"receipt": receipt_of(refused())}).content.decode()
+    assert '<a href="/crm/7">acme Inc.</a>' in html
+
+
 def test_a_key_that_was_cut(admin_client: Client, acme: Tenant) -> None:
     long = Tenant.objects.create(key="k" * 200, name="Long")
     receipt = receipt_of(refused(Occasion(long.key)))

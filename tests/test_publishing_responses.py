@@ -16,6 +16,7 @@ from django.test import RequestFactory
 from django.utils.http import http_date, parse_http_date
 from freezegun import freeze_time
 
+from ratelimits import receipts
 from ratelimits.limits import Decision
 from ratelimits.publishing.responses import publish, refusal
 from tests.decisions import decision, limit, passed, violated
@@ -246,6 +247,8 @@ def test_page_for_a_browser(accept: str) -> None:
     assert "<h1>Quota Exceeded</h1>" in page
     assert "Limit is 100 requests per minute for this key." in page
     assert "You can try again in 30 seconds." in page
+    # Whoever has but the page can send that.
+    assert receipts.read(page).limit == "default"
 
 
 def test_page_obeys_a_strict_content_security_policy() -> None:

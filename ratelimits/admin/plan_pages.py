@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import django
-from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -19,6 +18,7 @@ from django.utils.translation import ngettext
 from ratelimits.conf import conf
 from ratelimits.models import Plan, Tenant
 
+from .callers import Shown
 from .moves import MoveForm, move, move_page, say_moved
 from .previews import PreviewPanel, PreviewsAdmin
 from .tenant_pages import TOOLS_MOVED
@@ -33,7 +33,7 @@ class PlanDesk:
     """All of it. What the user may not do or see has no address, or no names."""
 
     sentences: tuple[str, ...]
-    tenants: tuple[tuple[str, str], ...]
+    tenants: tuple[Shown, ...]
     all_url: str
     move_url: str
     preview: PreviewPanel | None
@@ -66,21 +66,17 @@ class PlanPagesAdmin(PreviewsAdmin):
         may_move = number and _may_move(request.user)
         return PlanDesk(
             sentences=tuple(_who(plan, number)),
-            tenants=tuple(self._links(plan)) if may_view else (),
+            tenants=tuple(self._some(plan)) if may_view else (),
             all_url=self.tenants_url(plan) if may_view and number > SHOWN else "",
             move_url=self.url_of("move", plan.pk) if may_move else "",
             preview=self.preview(request, context) if may_view else None,
             may_preview=may_view and self.has_change_permission(request, plan),
         )
 
-    def _links(self, plan: Plan) -> Iterable[tuple[str, str]]:
-        for tenant in plan.tenants.all()[:SHOWN]:
-            yield str(tenant), self._tenant_url(tenant)
-
-    def _tenant_url(self, tenant: Tenant) -> str:
-        args = (quote(tenant.pk),)
-        page = "admin:ratelimits_tenant_change"
-        return reverse(page, args=args, current_app=self.admin_site.name)
+    def _some(self, plan: Plan) -> Iterable[Shown]:
+        """The first tenants on a plan."""
+        keys = plan.tenants.values_list("key", flat=True)[:SHOWN]
+        return self.callers_named(keys).values()
 
     def tenants_url(self, plan: Plan) -> str:
         """The list of those on a plan."""
@@ -120,7 +116,10 @@ class PlanPagesAdmin(PreviewsAdmin):
         if number and not _may_view(request.user):
             text = ngettext("%(number)s tenant", "%(number)s tenants", number)
             return [text % {"number": count(number)}]
-        links = [format_html('<a href="{1}">{0}</a>', *link) for link in self._links(plan)]
+        links = [
+            format_html('<a href="{}">{}</a> {}', shown.url, shown.name, shown.label or "")
+            for shown in self._some(plan)
+        ]
         if number > SHOWN:
             more = _("and %(number)s more on “%(plan)s”") % {
                 "number": count(number - SHOWN),

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from ratelimits import rows
-from ratelimits.limits import Limit
+from ratelimits.limits import Limit, Owner
 from ratelimits.models import Plan, PlanLimit, Tenant
 from ratelimits.previews import Change, Preview, preview_of
 
+from .callers import Shown, callers
 from .pages import PagesAdmin
 from .standing import described
 from .words import count
@@ -27,11 +27,11 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class ChangeRow:
-    """What becomes of one limit: names with addresses, empty for those who have no page."""
+    """What becomes of one limit."""
 
     text: str
     who: str
-    over: tuple[tuple[str, str], ...]
+    over: tuple[Shown, ...]
     more: int
 
 
@@ -60,14 +60,14 @@ class PreviewsAdmin(PagesAdmin[Plan]):
 
     def _of_change(self, preview: Preview, change: Change) -> ChangeRow:
         over = change.over or ()
-        named = {row.key: row for row in Tenant.objects.filter(key__in=over[:SHOWN])}
-        links = [(str(named.get(key, key)), self._page_of(named.get(key))) for key in over[:SHOWN]]
+        shown = tuple(self.callers_named(over[:SHOWN]).values())
         who = " ".join(_who(preview, change))
-        return ChangeRow(_text(change), who, tuple(links), max(0, len(over) - SHOWN))
+        return ChangeRow(_text(change), who, shown, max(0, len(over) - SHOWN))
 
-    def _page_of(self, tenant: Tenant | None) -> str:
-        page, at = "admin:ratelimits_tenant_change", self.admin_site.name
-        return reverse(page, args=[tenant.pk], current_app=at) if tenant else ""
+    def callers_named(self, keys: Iterable[str]) -> Mapping[Owner, Shown]:
+        """How to show tenants, by their keys."""
+        tenants: Any = self.admin_site.get_model_admin(Tenant)
+        return callers((Owner("tenant", key) for key in keys), tenants)
 
 
 def is_asked(request: HttpRequest) -> bool:

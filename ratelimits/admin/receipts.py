@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -22,6 +23,7 @@ from ratelimits.rates import Rate
 from ratelimits.receipts import NotAReceipt, Receipt, read
 from ratelimits.receipts.values import CUT
 
+from .labels import tenant_label
 from .pages import PagesAdmin
 from .standing import Panel, described, panel_of
 from .words import count, lasting, local
@@ -58,6 +60,7 @@ class Explained:
     story: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     name: str
+    label: SafeString | None
     url: str
     now: Panel | None
 
@@ -86,6 +89,7 @@ class ReceiptsAdmin(PagesAdmin[Tenant]):
             story=tuple(_story(receipt, str(tenant or key or ""))),
             facts=tuple(_facts(receipt)),
             name=str(tenant or key or receipt.occasion.address),
+            label=tenant_label(key) if key else None,
             url=self.url_of("change", tenant.pk) if tenant else "",
             now=_now(receipt, key),
         )
