@@ -12,7 +12,7 @@ from django.utils.translation import gettext, ngettext
 
 from ratelimits import rows
 from ratelimits.conf import conf
-from ratelimits.management.users import user_of
+from ratelimits.management.history import user_of
 from ratelimits.plan_files.applying import apply
 from ratelimits.plan_files.comparing import Difference, compare
 from ratelimits.plan_files.kinds import stored

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import getpass
-import json
+from json import dumps
 from typing import Any
 
-from django.contrib.admin.models import ADDITION, LogEntry
-from django.contrib.auth import get_user_model
-from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error
 from django.utils.translation import gettext as _
 
-from ratelimits.models import ModeSwitch, SwitchTo
+from ratelimits.management.history import enter, user_of
+from ratelimits.models import SwitchTo
 from ratelimits.switching import ModeNow, mode_now, seconds_of, spread, switch
 
 # As the doctor's: a warning, and a problem.
@@ -70,7 +68,7 @@ class Command(BaseCommand):
     def _switch(
         self, mode: str, *, time: str | None, reason: str, user: str | None, **options: Any
     ) -> None:
-        who = _user(user) if user else None
+        who = user_of(user, FAILED)
         try:
             seconds = None if time is None else seconds_of(time)
             row = switch(mode, seconds, user or _system_user(), reason)
@@ -78,15 +76,7 @@ class Command(BaseCommand):
             texts = error.messages if isinstance(error, ValidationError) else [str(error)]
             raise CommandError(" ".join(texts), returncode=FAILED) from error
         if who is not None:
-            _enter_in_history(who, row)
-
-
-def _user(name: str) -> Any:
-    users = get_user_model()
-    try:
-        return users._default_manager.get_by_natural_key(name)
-    except users.DoesNotExist:
-        raise CommandError(_("There is no user “%s”.") % name, returncode=FAILED) from None
+            enter(who, row, "ADDITION", dumps([{"added": {}}]))
 
 
 def _system_user() -> str:
@@ -95,17 +85,6 @@ def _system_user() -> str:
     except (KeyError, OSError):
         # A container's user without a name.
         return ""
-
-
-def _enter_in_history(user: Any, row: ModeSwitch) -> None:
-    LogEntry.objects.create(
-        user_id=user.pk,
-        content_type_id=ContentType.objects.get_for_model(ModeSwitch).pk,
-        object_id=str(row.pk),
-        object_repr=str(row)[:200],
-        action_flag=ADDITION,
-        change_message=json.dumps([{"added": {}}]),
-    )
 
 
 def _told(now: ModeNow) -> str:
@@ -124,4 +103,4 @@ def _dumped(now: ModeNow) -> str:
         "by": row.by if row else "",
         "reason": row.reason if row else "",
     }
-    return json.dumps(value, indent=2)
+    return dumps(value, indent=2)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_noop, ngettext
 
 from ratelimits import limiter, rows
 from ratelimits.exceptions import RateLimitError, StoreUnavailable
-from ratelimits.management.users import user_of
+from ratelimits.management.history import enter, user_of
 from ratelimits.standing import standing_of
 from ratelimits.stores import counts_alone
 from ratelimits.words import count, visible
@@ -114,22 +114,10 @@ def _forget(keys: Iterable[str], dry_run: bool, user: Any) -> Iterator[Forgotten
 
 
 def _enter_in_history(key: str, user: Any) -> None:
-    if user is None:
-        return
-    from django.contrib.admin.models import CHANGE, LogEntry
-    from django.contrib.contenttypes.models import ContentType
-
-    model, alias = rows.model("Tenant"), rows.write_alias()
-    tenant = model.objects.using(alias).filter(key=key).first()
-    content_types = ContentType.objects.db_manager(alias)
-    LogEntry.objects.using(alias).create(
-        user_id=user.pk,
-        content_type=content_types.get_for_model(model, for_concrete_model=False),
-        object_id=str(tenant.pk) if tenant else None,
-        object_repr=str(tenant or key)[:200],
-        action_flag=CHANGE,
-        change_message=_(RESET),
-    )
+    if user is not None:
+        model = rows.model("Tenant")
+        tenant = model.objects.using(rows.write_alias()).filter(key=key).first()
+        enter(user, tenant or model(key=key), "CHANGE", _(RESET))
 
 
 def _number(tenants: int) -> str:
