@@ -11,6 +11,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.views import APIView
 
+from ratelimits import usage
 from ratelimits.admin import finding
 from ratelimits.limiter import peek, take
 from ratelimits.models import Tenant
@@ -18,7 +19,11 @@ from ratelimits.tenants import api_key, attribute, is_possible
 from tests.admin_site import TENANTS
 from tests.doors import make_plan
 
-pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.admin_site")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.urls("tests.admin_site"),
+    pytest.mark.usefixtures("fresh"),
+]
 FIND = f"{TENANTS}find/"
 SECRET = "sk_live_0123456789"
 
@@ -167,6 +172,15 @@ def test_by_a_user(admin_client: Client, settings: Any, text: str) -> None:
     user = User.objects.create_user("ann", "ann@example.com")
     html = find(admin_client, key=text)
     assert f"is counted as “user:{user.pk}”" in html
+
+
+def test_a_key_that_called_is_meant_rather_than_a_user(admin_client: Client) -> None:
+    user = User.objects.create_user("ann")
+    take("ann")
+    usage.flush()
+    html = find(admin_client, key="ann")
+    assert "Requests in the last hour: 1, refused: 0." in html
+    assert f"user:{user.pk}" not in html
 
 
 def test_a_caller_without_a_row_is_given_one(admin_client: Client) -> None:

@@ -11,8 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_variables
 
+from ratelimits.catalog import Caller
 from ratelimits.credentials import headers_tried, key_of_user, owner_of
 from ratelimits.models import Tenant
+
+from .tenant_usage import lately
 
 LONGEST_KEY = 255
 # Of what is taken for a credential, such as a token with claims.
@@ -61,6 +64,8 @@ def whom(form: FindForm, host: str) -> tuple[str, str] | None:
     text, credential = form.cleaned_data["key"], form.cleaned_data["credential"]
     if text and (key := _key_of_row(text)):
         return key, ""
+    if text and len(text) <= LONGEST_KEY and _was_seen(text):
+        return text, ""
     if text and (key := key_of_user(text, host)):
         how = _("The user “%(user)s” is counted as “%(key)s”.")
         return key, how % {"user": text, "key": key}
@@ -74,6 +79,12 @@ def whom(form: FindForm, host: str) -> tuple[str, str] | None:
         return None
     how = _("This credential is of the tenant “%(key)s”, by the header %(header)s.")
     return owner.key, how % {"key": owner.key, "header": owner.header}
+
+
+def _was_seen(key: str) -> bool:
+    """Whether somebody called by this key lately: then it is none of a user or a credential."""
+    found = lately(Caller(key))
+    return found is not None and found.seen
 
 
 def _key_of_row(text: str) -> str | None:
