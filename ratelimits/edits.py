@@ -30,7 +30,7 @@ shared = Catalog()
 class Edit:
     """The plans, or tenants by their keys; None for any of them.
 
-    `mode` tells that an operator has switched, or `switch` to what, once it was read.
+    `mode` tells that an operator has switched; `switch` is to what, if it had to be read.
     """
 
     plans: bool = False
@@ -44,11 +44,12 @@ class Edit:
         If the store is away just now, they are told when it is back.
         """
         told, edit = True, self
-        if self.mode and self.switch is None:
-            # Once only: when the store is back, no database is asked.
-            edit = replace(self, switch=_stored_switch())
         if self.plans or self.tenants is None:
-            version = _next_version(edit)
+            current = _current_version()
+            if self.switch is None and (self.mode or not current):
+                # Once only: when the store is back, no database is asked.
+                edit = replace(self, switch=_stored_switch())
+            version = _next_version(edit, current)
             told = _set_versions({plans_key(): version})
             shared.forget_plans(version)
         for key in self.tenants or ():
@@ -60,11 +61,12 @@ class Edit:
             store.once_back(edit.publish)
 
 
-def _next_version(edit: Edit) -> str:
+def _next_version(edit: Edit, current: str) -> str:
     """A new version of the plans, of whose parts only those change that were edited."""
-    now = Version.read(_current_version() or shared.version)
+    now = Version.read(current or shared.version)
     everyone = secrets.token_urlsafe(6) if edit.tenants is None else now.everyone
-    switch = now.switch if edit.switch is None else edit.switch
+    is_kept = edit.switch is None or (current and not edit.mode)
+    switch = now.switch if is_kept else edit.switch or ""
     return str(Version(secrets.token_urlsafe(6), everyone, switch))
 
 

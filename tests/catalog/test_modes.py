@@ -17,7 +17,7 @@ from freezegun import freeze_time
 from ratelimits import hearing as hearing_module
 from ratelimits import rows
 from ratelimits.decorators import ratelimit
-from ratelimits.edits import shared
+from ratelimits.edits import is_told, shared
 from ratelimits.exceptions import StoreUnavailable
 from ratelimits.hearing import hearing
 from ratelimits.limiter import atake, peek, take
@@ -94,6 +94,18 @@ def test_an_edit_of_a_plan_ends_no_switch(other: Other) -> None:
     other.ask("create_a_service_limit")
     assert allowed_in_code()
     assert take("acme", cost=100).allowed
+
+
+@pytest.mark.usefixtures("acme")
+def test_an_edit_of_a_plan_tells_what_the_store_forgot(
+    other: Other, redis_server: RedisServer
+) -> None:
+    """Also by a process that has not heard of the switch."""
+    switch("shadow", 60)
+    redis_server.flush()
+    assert not is_told(shared.switch)
+    other.ask("create_a_service_limit")
+    assert is_told(shared.switch)
 
 
 @pytest.mark.usefixtures("acme", "on_redis")
