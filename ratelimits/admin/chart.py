@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ratelimits.usage import Point
 
-WIDTH, HEIGHT, TOP, BOTTOM, LEFT = 720, 180, 12, 22, 52
+WIDTH, HEIGHT, TOP, BOTTOM, LEFT, RIGHT = 720, 180, 12, 22, 52, 24
 GAP = 0.2
 
 
@@ -42,8 +42,7 @@ class Chart:
     times: tuple[Mark, ...]
     view_box: str = f"0 0 {WIDTH} {HEIGHT}"
     left: int = LEFT
-    right: int = WIDTH
-    base: int = HEIGHT - BOTTOM
+    right: int = WIDTH - RIGHT
     label: int = HEIGHT - 6
     edge: int = LEFT - 6
 
@@ -60,7 +59,7 @@ def chart_of(
     A point in so many has its `time` below it.
     """
     most = nice(max((max(p.total.requests, p.total.shadow) for p in points), default=0))
-    step = (WIDTH - LEFT) / max(1, len(points))
+    step = (WIDTH - LEFT - RIGHT) / max(1, len(points))
     room = HEIGHT - TOP - BOTTOM
 
     def height(count: int) -> float:

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ratelimits.limits import Owner
 from ratelimits.stores.base import Store
 from ratelimits.stores.redis import RedisStore
 from ratelimits.stores.usage import MemoryTables, Pages, Tables, Wanted
 from ratelimits.stores.usage_entries import ALL, REST, Entry, label_of, packed, unpacked
 from ratelimits.stores.usage_values import packed as packed_fields
 from ratelimits.stores.usage_values import unpacked as unpacked_fields
+from ratelimits.usage.pages import field_of
 from tests.processes import run_processes
 from tests.servers import RedisServer
 
@@ -147,6 +149,21 @@ def test_keys_end(redis_server: RedisServer, redis_only: RedisStore) -> None:
     ends = {key: client.ttl(key) for key in client.scan_iter()}
     assert len(ends) == 3
     assert all(590 <= ttl <= 900 for ttl in ends.values())
+
+
+def test_sizes_are_as_the_documentation_says(
+    redis_server: RedisServer, redis_only: RedisStore
+) -> None:
+    """Of callers with three limits that are asked for all the time."""
+    lines = {"": [5, 1], label_of("second", ""): [5], label_of("hour", ""): [5, 1], API: [5]}
+    fields = [field_of(Owner("tenant", f"org:{number:06}")) for number in range(1000)]
+    at = pages()
+    for start in range(0, 1000, 50):
+        redis_only.usage.add(at, dict.fromkeys(fields[start : start + 50], packed(lines)))
+    client = redis_server.client()
+    sizes = sorted(client.memory_usage(key, samples=0) or 0 for key in client.scan_iter())
+    assert 140_000 < sizes[0] < 190_000
+    assert sizes[0] < sizes[1] < 260_000
 
 
 WRITES, CALLERS = 40, 5

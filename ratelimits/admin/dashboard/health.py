@@ -22,6 +22,8 @@ from ratelimits.stores.processes import COUNTED_FOR
 from ratelimits.usage.asking import ask
 
 ROUNDS = 3
+# What a time that rounds to nothing is shown as, in milliseconds.
+LEAST = 0.01
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def look(request: HttpRequest, admin: PagesAdmin[Any]) -> Health:
         kind,
         _address(store),
         conf.CACHE,
-        number_format(1000 * conf.STORE_TIMEOUT),
+        number_format(f"{1000 * conf.STORE_TIMEOUT:g}"),
         guarded.breaker.is_open,
         conf.STORE_FAILURE,
         answers,
@@ -80,7 +82,7 @@ def _answers(store: Store) -> Answers:
     middle = median(times)
     processes = conf.WORKERS or store.recent_processes(COUNTED_FOR)
     is_slow = middle > 1000 * conf.STORE_TIMEOUT
-    return Answers(number_format(middle, 2), is_slow, count(processes))
+    return Answers(number_format(max(middle, LEAST), 2), is_slow, count(processes))
 
 
 def _address(store: Store) -> str:

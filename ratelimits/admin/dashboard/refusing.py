@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from django.http import HttpRequest
-from django.utils import timezone
+from django.utils.formats import date_format
 
 from ratelimits import usage
 from ratelimits.admin.callers import Shown, callers
 from ratelimits.admin.pages import PagesAdmin
-from ratelimits.admin.words import count, lasting, local
+from ratelimits.admin.words import count, local
 from ratelimits.usage import Refusal
 
 MINUTES, SHOWN = 5, 20
@@ -20,14 +19,14 @@ MINUTES, SHOWN = 5, 20
 
 @dataclass(frozen=True)
 class Row:
-    """`since` is the minute of the first of these refusals; the last one was within `ago`."""
+    """`since` and `until` are the minutes of the first and the last of these refusals."""
 
     caller: Shown
     limit: str
     scope: str
     refused: str
     since: str
-    ago: str
+    until: str
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,5 @@ def look(request: HttpRequest, admin: PagesAdmin[Any]) -> Refusing:
 
 
 def _row(refusal: Refusal, caller: Shown) -> Row:
-    ago = max(timedelta(0), timezone.now() - refusal.until)
-    since = local(refusal.since).strftime("%H:%M")
-    return Row(caller, *refusal.line, count(refusal.counts.refused), since, lasting(ago))
+    since, until = (date_format(local(at), "H:i") for at in (refusal.since, refusal.until))
+    return Row(caller, *refusal.line, count(refusal.counts.refused), since, until)
