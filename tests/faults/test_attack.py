@@ -63,7 +63,7 @@ def test_a_limit_for_addresses_and_a_switch_of_the_mode(served: Gunicorn) -> Non
     with busy(served, "acme", 2, ATTACKERS) as answers:
         wait_until(lambda: len({answer.worker for answer in answers}) == WORKERS)
         assert {answer.status for answer in answers} == {200}
-        limit = {"name": "addresses", "rate": f"{QUOTA}/h", "per": "address", "mode": "enforce"}
+        limit = {"name": "addresses", "rate": f"{QUOTA}/d", "per": "address", "mode": "enforce"}
         operator.post("ratelimits/servicelimit/add/", **limit)
         saved = time.time()
         new = Counter(answer.status for answer in ask_everywhere(served, "203.0.113.7"))
