@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from threading import Lock
@@ -19,8 +20,6 @@ from .stores.memory import MemoryStore
 
 # Seconds between looks, while requests come.
 EVERY = 1.0
-# Seconds until a store that did not answer is asked again.
-PATIENCE = 10.0
 
 
 class Hearing:
@@ -29,11 +28,15 @@ class Hearing:
     def __init__(self) -> None:
         self._due = 0.0
         self._looking = Lock()
+        self._process = os.getpid()
 
     def start_if_due(self) -> None:
         """Called by requests in the mode "off"."""
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + EVERY
+            if self._process != os.getpid():
+                # A fork has none of the threads, one of which may have been looking.
+                self._looking, self._process = Lock(), os.getpid()
             if _is_of_use():
                 in_background("mode", self.look)
 
@@ -56,13 +59,10 @@ class Hearing:
         store = get_store()
         if not isinstance(store, GuardedStore) or store.breaker.is_open:
             return
-        try:
+        with suppress(RateLimitError):
             (version,) = store.store.versions([plans_key()])
-        except RateLimitError:
-            self._due = time.monotonic() + PATIENCE
-            return
-        if version:
-            shared.learn(Caller(None), (version,))
+            if version:
+                shared.learn(Caller(None), (version,))
 
     def forget(self) -> None:
         """The next request in the mode "off" looks again."""
