@@ -58,7 +58,7 @@ def test_one_item_holds_all_limits_of_a_caller(memcached: MemcachedStore) -> Non
     value = stored(memcached, calls)
     assert value is not None
     assert value[:1] == b"\x01"
-    assert len(value) == 1 + 4 * 50 + 12, "and one hit of the log"
+    assert len(value) == 1 + 4 * 49 + 12, "and one hit of the log"
 
 
 @pytest.mark.parametrize("value", [b"", b"\x00", b"\x02" + b"x" * 50, b"\x01half an entry", b"17"])
@@ -137,7 +137,7 @@ def test_what_has_expired_is_dropped_but_not_by_a_clock_that_is_ahead(
     other.take(at=NOON + 12 * SECOND)
     value = stored(memcached, calls)
     assert value is not None
-    assert len(value) == 1 + 50
+    assert len(value) == 1 + 49
 
 
 def test_a_flushed_or_restarted_server_has_full_buckets(
@@ -256,7 +256,8 @@ class TestTooManyAtOnce:
     def busy(
         self, memcached_server: MemcachedServer, monkeypatch: pytest.MonkeyPatch
     ) -> Iterator[MemcachedStore]:
-        store = memcached_store(memcached_server.address, timeout=0.05)
+        # Long enough for a server on a busy machine, which is not what is late here.
+        store = memcached_store(memcached_server.address, timeout=0.4)
         monkeypatch.setattr(store.servers, "add", lambda *args: False)
         yield store
         store.servers.close()
@@ -265,7 +266,7 @@ class TestTooManyAtOnce:
         started = time.monotonic()
         with pytest.raises(StoreBusy, match="at once"):
             Calls(busy, limit("10/h")).take()
-        assert 0.02 < time.monotonic() - started < 1
+        assert 0.1 < time.monotonic() - started < 5
 
     @pytest.mark.parametrize(
         ("policy", "allowed", "unavailable"),
