@@ -82,7 +82,7 @@ class Asks(NamedTuple):
 
 
 def ident_of(limit: Limit) -> bytes:
-    return blake2b((limit.ident or limit.name).encode(), digest_size=5).digest()
+    return blake2b((limit.ident or limit.name).encode(), digest_size=4).digest()
 
 
 class Answer(NamedTuple):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ratelimits.algorithms import State
 
 FORMAT = b"\x01"
-ENTRY = Struct(">5sBqQQQqI")
+ENTRY = Struct(">4sBqQQQqI")
 HIT = Struct(">qI")
 
 

@@ -13,7 +13,7 @@ from ratelimits.exceptions import StoreError
 from .base import MOST, Answer, Group, Slot
 
 CODES = {"token_bucket": 1, "fixed_window": 2, "sliding_log": 3, "sliding_counter": 4}
-LIMIT = Struct(">BBBB5sddddd")
+LIMIT = Struct(">BBBB4sddddd")
 
 
 class Packed(NamedTuple):

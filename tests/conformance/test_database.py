@@ -66,7 +66,7 @@ class TestRows:
         assert calls.take(2).allowed
         ((key, (value, _)),) = rows(store).items()
         assert value[:1] == b"\x01"
-        assert len(value) == 1 + 4 * 50 + 12, "and one hit of the log"
+        assert len(value) == 1 + 4 * 49 + 12, "and one hit of the log"
         assert len(key) == 24
         assert calls.subject not in key
 

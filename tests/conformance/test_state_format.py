@@ -16,16 +16,18 @@ def only_key(server: RedisServer) -> bytes:
     return key
 
 
-def test_the_first_byte_is_the_version(redis_server: RedisServer, redis_only: RedisStore) -> None:
-    """One byte, and 30 for each limit."""
+def test_the_first_byte_tells_the_version(
+    redis_server: RedisServer, redis_only: RedisStore
+) -> None:
+    """The highest bit of each limit's 28 bytes."""
     Calls(redis_only, limit("10/m", "a"), limit("10/h", "b", algorithm="fixed_window")).take()
     value = redis_server.client().get(only_key(redis_server))
     assert isinstance(value, bytes)
-    assert value[:1] == b"\x01"
-    assert len(value) == 61
+    assert [byte >> 7 for byte in value[::28]] == [1, 1]
+    assert len(value) == 56
 
 
-@pytest.mark.parametrize("first", [b"\x00", b"\x02", b"\xff", b"1"])
+@pytest.mark.parametrize("first", [b"\x00", b"\x01", b"\x7f", b"1"])
 def test_another_version_is_as_good_as_nothing(
     first: bytes, redis_server: RedisServer, redis_only: RedisStore
 ) -> None:
@@ -40,7 +42,7 @@ def test_another_version_is_as_good_as_nothing(
     assert client.pttl(key) > 0
 
 
-@pytest.mark.parametrize("value", [b"", b"\x01", b"\x01half an entry", b"17"])
+@pytest.mark.parametrize("value", [b"", b"\x80", b"\x80half an entry", b"17"])
 def test_what_is_cut_short_is_as_good_as_nothing(
     value: bytes, redis_server: RedisServer, redis_only: RedisStore
 ) -> None:

@@ -10,15 +10,18 @@
 --       each limit four numbers of its state and whether the cost fitted.
 
 local EXACT = 9007199254740992
-local LIMIT = '>BBBBc5ddddd'
-local LIMIT_SIZE = 49
-local ENTRY = '>c5BI5I6I6I7'
-local ENTRY_SIZE = 30
-local FORMAT = string.char(1)
+local LIMIT = '>BBBBc4ddddd'
+local LIMIT_SIZE = 48
+-- An entry is a mark, the ident, and used, part, unit and time of the state. The mark is one byte:
+-- one bit for the version of all this, two for the algorithm, and the five highest of the time.
+-- A value of 28 bytes takes 16 less in the server than one of 29.
+local ENTRY = '>Bc4I5I6I6I6'
+local ENTRY_SIZE = 28
+local VERSION, ALGORITHM, HIGH = 128, 32, 281474976710656
 local fmod, floor, ceil, max, min = math.fmod, math.floor, math.ceil, math.max, math.min
 
 local unpack_struct, pack_struct = struct.unpack, struct.pack
-local find, sub, byte = string.find, string.sub, string.byte
+local find, sub = string.find, string.sub
 
 -- A key of another type is read as none.
 local values = redis.call('MGET', unpack(KEYS))
@@ -54,28 +57,31 @@ end
 local take_plainly
 function take_plainly(taking)
   local packed, costs = ARGV[4], ARGV[5]
+  local low = fmod(now, HIGH)
+  local mark = VERSION + (now - low) / HIGH
   local answer, texts, needed, others = {0, now, taking and 1 or 0}, {}, {}, {}
   local n = 4
   for i = 1, #packed / LIMIT_SIZE do
     local code, firm, key, _, ident, quota, burst, _, a, b =
       unpack_struct(LIMIT, packed, i * LIMIT_SIZE - LIMIT_SIZE + 1)
     if code ~= 1 then return end
-    local used, part, value, text = 0, 0, values[key], texts[key] or FORMAT
+    local used, part, value, text = 0, 0, values[key], texts[key] or ''
     if value then
       local place = find(value, ident, #text + 1, true)
-      if not place or place % ENTRY_SIZE ~= 2 or byte(value) ~= 1 then return end
+      if not place or place % ENTRY_SIZE ~= 2 then return end
       local kind, unit, time
-      _, kind, used, part, unit, time = unpack_struct(ENTRY, value, place)
+      kind, _, used, part, unit, time = unpack_struct(ENTRY, value, place - 1)
+      time = time + (kind - VERSION) * HIGH
       local drained = (now - time) * a
-      if kind ~= 1 or now < time or drained >= EXACT or (part > 0 and unit ~= b) then return end
+      if kind < VERSION or kind >= VERSION + ALGORITHM or now < time or drained >= EXACT or (part > 0 and unit ~= b) then return end
       if drained > 0 then
         local rest = fmod(drained, b)
         used, part = used - (drained - rest) / b, part - rest
         if part < 0 then used, part = used - 1, part + b end
         if used < 0 then used, part = 0, 0 end
       end
-      if place > #text + 1 then
-        text, others[key] = text .. sub(value, #text + 1, place - 1), true
+      if place > #text + 2 then
+        text, others[key] = text .. sub(value, #text + 1, place - 2), true
       end
     end
     local room = burst - used - (part > 0 and 1 or 0)
@@ -88,7 +94,7 @@ function take_plainly(taking)
     elseif taking then
       used = used + cost
     end
-    texts[key] = text .. pack_struct(ENTRY, ident, 1, used, part, b, now)
+    texts[key] = text .. pack_struct(ENTRY, mark, ident, used, part, b, low)
     local time = quota > 0 and (used + part / b) * b / a or 0
     if time > (needed[key] or -1) then needed[key] = time end
     answer[n], answer[n + 1], answer[n + 2], answer[n + 3] = used, part, b, now

@@ -23,20 +23,26 @@ end
 local function read_entries(key)
   local entries = {order = {}}
   local value = values[key]
-  if not value or string.sub(value, 1, 1) ~= FORMAT then return entries end
-  for at = 2, #value - ENTRY_SIZE + 1, ENTRY_SIZE do
-    local ident, code, used, part, unit, time = struct.unpack(ENTRY, value, at)
-    entries[ident] = {code = code, used = used, part = part, unit = unit, time = time}
+  if not value then return entries end
+  for at = 1, #value - ENTRY_SIZE + 1, ENTRY_SIZE do
+    local mark, ident, used, part, unit, time = struct.unpack(ENTRY, value, at)
+    local code, high = divmod(mark - VERSION, ALGORITHM)
+    -- Of another version, which nobody here can read.
+    if code < 0 then return {order = {}} end
+    time = time + high * HIGH
+    entries[ident] = {code = code + 1, used = used, part = part, unit = unit, time = time}
     entries.order[#entries.order + 1] = ident
   end
   return entries
 end
 
 local function write_entries(key, entries, now, pad)
-  local texts, needed, others = {FORMAT}, 0, false
+  local texts, needed, others = {}, 0, false
   for i, ident in ipairs(entries.order) do
     local s = entries[ident]
-    texts[i + 1] = struct.pack(ENTRY, ident, s.code, s.used, s.part, s.unit, s.time)
+    local high, low = divmod(s.time, HIGH)
+    local mark = VERSION + (s.code - 1) * ALGORITHM + high
+    texts[i] = struct.pack(ENTRY, mark, ident, s.used, s.part, s.unit, low)
     if s.expires then needed = max(needed, s.expires - now) else others = true end
   end
   local ttl = ceil(needed / 1000) + pad
