@@ -238,9 +238,10 @@ def test_nobody_waits_while_it_is_away(settings: Any) -> None:
         settings.CACHES = redis_caches(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
         limiter.take("acme")
         started = time.perf_counter()
-        for _ in range(20):
+        for _ in range(200):
             assert limiter.take("acme").allowed
-        assert time.perf_counter() - started < 0.5
+        # Ten seconds, if each waited as the first one did.
+        assert time.perf_counter() - started < 5
 
 
 def test_a_dummy_cache_counts_nothing(settings: Any) -> None:

@@ -300,14 +300,14 @@ class TestTooManyAtOnce:
 
 class TestFaults:
     def test_a_server_that_does_not_answer(self, memcached_server: MemcachedServer) -> None:
-        store = memcached_store(memcached_server.address, timeout=0.05)
+        store = memcached_store(memcached_server.address, timeout=0.3)
         calls = Calls(store, limit("10/h"))
         assert calls.take(at=None).allowed
         memcached_server.stop()
         started = time.monotonic()
         with pytest.raises(StoreUnavailable, match="timed out"):
             calls.take(at=None)
-        assert time.monotonic() - started < 0.5
+        assert time.monotonic() - started < 5
         memcached_server.cont()
         assert calls.take(at=None).allowed
         store.servers.close()

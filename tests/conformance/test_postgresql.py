@@ -96,7 +96,7 @@ def test_a_lock_that_somebody_holds(
         started = time.monotonic()
         with pytest.raises(StoreBusy, match="lock"):
             calls.take()
-        assert 0.09 < time.monotonic() - started < 2
+        assert 0.09 < time.monotonic() - started < 10
         assert other.take().allowed, "nobody else waits"
         assert calls.peek().allowed, "and looking needs no lock"
         guarded = GuardedStore(on_postgresql)
@@ -109,14 +109,14 @@ def test_a_server_that_does_not_answer(
     postgresql_server: PostgreSQLServer, really_connecting: Any
 ) -> None:
     with really_connecting():
-        store = postgresql_store(postgresql_server, timeout=0.05)
+        store = postgresql_store(postgresql_server, timeout=0.3)
         calls = Calls(store, limit("10/h"))
         assert calls.take().allowed
         postgresql_server.stop()
         started = time.monotonic()
         with pytest.raises(StoreUnavailable, match=r"does not answer$"):
             calls.take()
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 5
         postgresql_server.cont()
         assert left(calls.take())["limit"] in (7, 8)
         close(store)

@@ -75,7 +75,7 @@ def test_a_lock_that_somebody_holds(on_sqlite: DatabaseStore) -> None:
         started = time.monotonic()
         with pytest.raises(StoreBusy, match="locked"):
             Calls(impatient, limit("10/h"), subject=calls.subject).take()
-        assert 0.09 < time.monotonic() - started < 2
+        assert 0.09 < time.monotonic() - started < 10
         cursor.execute("ROLLBACK")
     close(impatient)
     assert left(calls.take()) == {"limit": 8}
