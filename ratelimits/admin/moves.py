@@ -17,10 +17,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from ratelimits.models import Plan, Tenant
+from ratelimits.words import count
 
 from .labels import labelled
 from .pages import PagesAdmin
-from .words import count
 
 # Of so many the confirmation shows the names.
 SHOWN = 50

@@ -17,12 +17,12 @@ from django.utils.translation import ngettext
 
 from ratelimits.conf import conf
 from ratelimits.models import Plan, Tenant
+from ratelimits.words import count
 
 from .callers import Shown
 from .moves import MoveForm, move, move_page, say_moved
 from .previews import PreviewPanel, PreviewsAdmin
 from .tenant_pages import TOOLS_MOVED
-from .words import count
 
 # So many tenants are named.
 SHOWN = 20

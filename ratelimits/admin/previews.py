@@ -14,11 +14,11 @@ from ratelimits import rows
 from ratelimits.limits import Limit, Owner
 from ratelimits.models import Plan, PlanLimit, Tenant
 from ratelimits.previews import Change, Preview, preview_of
+from ratelimits.words import count
 
 from .callers import Shown, callers
 from .pages import PagesAdmin
 from .standing import described
-from .words import count
 
 BUTTON = "_preview"
 # So many of those who used more are named.

@@ -21,10 +21,10 @@ from ratelimits.models import Tenant, TenantLimit
 from ratelimits.raising import end, lowers, raised
 from ratelimits.rates import Rate
 from ratelimits.standing import Standing, standing_of
+from ratelimits.words import local, moment
 
 from .pages import PagesAdmin
 from .standing import described
-from .words import local, moment
 
 FRIDAY = 4
 

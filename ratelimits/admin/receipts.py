@@ -22,11 +22,11 @@ from ratelimits.models import Algorithm, Tenant
 from ratelimits.rates import Rate
 from ratelimits.receipts import NotAReceipt, Receipt, read
 from ratelimits.receipts.values import CUT
+from ratelimits.words import count, lasting, local
 
 from .labels import tenant_label
 from .pages import PagesAdmin
 from .standing import Panel, described, panel_of
-from .words import count, lasting, local
 
 LONGEST = 20_000
 

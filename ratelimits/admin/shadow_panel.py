@@ -18,9 +18,9 @@ from ratelimits.limits import Owner
 from ratelimits.models import Mode, Tenant
 from ratelimits.models.base import LimitModel
 from ratelimits.usage import Shadow, Top, shadows
+from ratelimits.words import count, local
 
 from .tenant_pages import TOOLS_MOVED
-from .words import count, local
 
 if TYPE_CHECKING:
     from .shadows import ShadowsAdmin

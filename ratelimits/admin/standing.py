@@ -18,10 +18,10 @@ from ratelimits.limits import Limit
 from ratelimits.models import Plan, TenantLimit
 from ratelimits.overrides import named
 from ratelimits.standing import InForce, Level, Origin, Standing, standing_of
+from ratelimits.words import count, lasting, moment
 
 from .tenant_usage import Lately, lately
 from .verdicts import verdict
-from .words import count, lasting, moment
 
 # Below so much of the whole, in percent, a meter warns.
 LOW = 20

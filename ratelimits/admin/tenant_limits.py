@@ -18,10 +18,10 @@ from django.utils.translation import gettext_lazy
 from ratelimits.exceptions import CatalogUnavailable
 from ratelimits.models import Plan, PlanLimit, Tenant, TenantLimit
 from ratelimits.overrides import replaced_by
+from ratelimits.words import lasting
 
 from .base import LimitForm, StackedInline
 from .standing import gone, replaces
-from .words import lasting
 
 
 class TenantLimitInline(LimitForm, StackedInline[TenantLimit, Tenant]):

@@ -13,11 +13,11 @@ from django.utils.translation import gettext as _
 
 from ratelimits.models import Tenant, TenantLimit
 from ratelimits.tenants import is_possible
+from ratelimits.words import lasting, moment
 
 from .finding import FindsAdmin
 from .raises import RaiseForm, RaisesAdmin
 from .standing import Panel, panel_of
-from .words import lasting, moment
 
 # Before this version the tools of a form are part of the content that they stand above.
 TOOLS_MOVED = (6, 1)

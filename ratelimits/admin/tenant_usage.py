@@ -17,9 +17,9 @@ from ratelimits.catalog import Caller
 from ratelimits.exceptions import StoreUnavailable
 from ratelimits.models import Tenant
 from ratelimits.usage import Counts
+from ratelimits.words import count
 
 from .base import ModelAdmin
-from .words import count
 
 MINUTES = 60
 # So many who call most are looked through, for so many to show.

@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 
 from ratelimits.standing import InForce, Standing
 from ratelimits.stores import counts_alone
+from ratelimits.words import count, lasting
 
 from .tenant_usage import Lately
-from .words import count, lasting
 
 
 def verdict(standing: Standing, hour: Lately | None) -> Iterator[str]:

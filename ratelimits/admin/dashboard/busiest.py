@@ -11,8 +11,8 @@ from django.http import HttpRequest
 from ratelimits import usage
 from ratelimits.admin.callers import Shown, callers
 from ratelimits.admin.pages import PagesAdmin
-from ratelimits.admin.words import count, local
 from ratelimits.usage.pages import HOUR_CALLERS
+from ratelimits.words import count, local
 
 SHOWN = 20
 

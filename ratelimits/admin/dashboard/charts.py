@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from ratelimits import usage
 from ratelimits.admin.chart import Chart, chart_of
 from ratelimits.admin.pages import PagesAdmin
-from ratelimits.admin.words import count, local
 from ratelimits.usage import Counts, Point
+from ratelimits.words import count, local
 
 MINUTES, HOURS = 60, 72
 

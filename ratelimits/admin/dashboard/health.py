@@ -11,7 +11,6 @@ from django.http import HttpRequest
 from django.utils.formats import number_format
 
 from ratelimits.admin.pages import PagesAdmin
-from ratelimits.admin.words import count
 from ratelimits.catalog import plans_key
 from ratelimits.conf import conf
 from ratelimits.exceptions import RateLimitError
@@ -20,6 +19,7 @@ from ratelimits.stores.base import Store
 from ratelimits.stores.guarded import GuardedStore
 from ratelimits.stores.processes import COUNTED_FOR
 from ratelimits.usage.asking import ask
+from ratelimits.words import count
 
 ROUNDS = 3
 # What a time that rounds to nothing is shown as, in milliseconds.

@@ -11,8 +11,8 @@ from django.utils.formats import date_format
 from ratelimits import usage
 from ratelimits.admin.callers import Shown, callers
 from ratelimits.admin.pages import PagesAdmin
-from ratelimits.admin.words import count, local
 from ratelimits.usage import Refusal
+from ratelimits.words import count, local
 
 MINUTES, SHOWN = 5, 20
 
