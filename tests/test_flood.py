@@ -115,6 +115,7 @@ def test_memory_stays_bounded(
     monkeypatch.setattr(telling, "MOST", 100)
     monkeypatch.setattr(recorder, "most_kept", 200)
     monkeypatch.setattr(recorder, "most_waiting", 100)
+    recorder.forget()
     few = lru_cache(maxsize=300)(addresses.normalised.__wrapped__)
     monkeypatch.setattr(addresses, "normalised", few)
     forget_stores()

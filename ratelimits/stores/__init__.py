@@ -68,10 +68,11 @@ def patient_store() -> Store:
     if isinstance(guarded.store, MemoryStore | MissingStore):
         return guarded.store
     key = (conf.CACHE, max(PATIENCE, conf.STORE_TIMEOUT))
-    with _making:
-        if key not in _patient:
-            _patient[key] = fitting(backend_of(key[0]), *key)
+    try:
         return _patient[key]
+    except KeyError:
+        with _making:
+            return _patient.setdefault(key, fitting(backend_of(key[0]), *key))
 
 
 def counts_alone() -> bool:

@@ -7,12 +7,10 @@ import os
 import time
 from collections import deque
 from collections.abc import Mapping
-from itertools import islice
 from threading import Lock
 from typing import Any
 
 from ratelimits.exceptions import RateLimitError, StoreError, StoreUnavailable
-from ratelimits.limits import Owner
 from ratelimits.logs import logger, once
 from ratelimits.stores import get_store, patient_store
 from ratelimits.stores.background import in_background
@@ -20,30 +18,22 @@ from ratelimits.stores.charging import may_be_done
 from ratelimits.stores.usage import Pages, Tables, Wanted
 from ratelimits.stores.usage_entries import (
     ALL,
-    MOST_LINES_OF_ALL,
     REST,
-    Entry,
-    add,
-    packed,
     total_in,
 )
 from ratelimits.telling import Taken
 
-from .lines import Changes, Request, note, owner_of
-from .pages import HOUR_CALLERS, MINUTE, MINUTE_CALLERS, field_of, now, pages_of
+from .kept import AT_ONCE, Kept, values_of
+from .lines import Changes, Request
+from .pages import HOUR_CALLERS, MINUTE_CALLERS, pages_of
 
 # Seconds between two writes, and of rest after which the thread ends.
 EVERY = 2.0
 REST_FOR = 60.0
-# Callers that are written at once: so many keep a server busy for about a millisecond.
-AT_ONCE = 50
 # After so many failures in a row it is worth a line in the log.
 FAILURES = 5
 # How far above its size a table may grow before it is cut, as a part of it.
 SLACK = 4
-
-# Whose entry it is: REST stands for those who were too many.
-Who = Owner | bytes
 
 
 class Recorder:
@@ -56,9 +46,9 @@ class Recorder:
     by_itself = True
     # Takes that wait to be counted; whoever adds one more counts them.
     most_waiting = 1000
-    # Callers of some minute that wait to be written, half of them without a tenant; those that
-    # come later are added up.
+    # Callers that wait to be written, and of each minute are written at once: see Kept.
     most_kept = 10_000
+    most_written = 1000
 
     def __init__(self) -> None:
         self._hooked = False
@@ -67,9 +57,8 @@ class Recorder:
     def forget(self) -> None:
         """Nothing was noted. Also for a fork, whose parent writes what was."""
         self.waiting: deque[Taken | Changes] = deque()
-        self._kept: dict[int, dict[Who, Entry]] = {}
-        self._count = 0
-        self._counting, self._writing = Lock(), Lock()
+        self._kept = Kept(self.most_kept, self.most_written)
+        self._waking, self._counting, self._writing = Lock(), Lock(), Lock()
         self._is_awake = False
         self._failures = 0
 
@@ -93,7 +82,10 @@ class Recorder:
             self.note(changes)
 
     def _wake(self) -> None:
-        self._is_awake = True
+        with self._waking:
+            if self._is_awake:
+                return
+            self._is_awake = True
         if not self._hooked:
             self._hooked = True
             os.register_at_fork(after_in_child=self.forget)
@@ -137,66 +129,25 @@ class Recorder:
         if not self._counting.acquire(blocking=wait):
             return
         try:
-            minute = now() // MINUTE
-            kept = self._kept.setdefault(minute, {})
-            waiting = self.waiting
-            for _ in range(len(waiting)):
-                self._add(kept, waiting.popleft())
-            if not kept:
-                del self._kept[minute]
+            self._kept.add(self.waiting)
         finally:
             self._counting.release()
-
-    def _add(self, kept: dict[Who, Entry], noted: Taken | Changes) -> None:
-        if isinstance(noted, Taken):
-            note(self._entry(kept, owner_of(noted)), noted)
-        else:
-            for owner, entry in noted.items():
-                add(self._entry(kept, owner), entry)
-
-    def _entry(self, kept: dict[Who, Entry], owner: Who) -> Entry:
-        found = kept.get(owner)
-        if found is None:
-            has_tenant = isinstance(owner, Owner) and owner.kind == "tenant"
-            if self._count >= (self.most_kept if has_tenant else self.most_kept // 2):
-                owner = REST
-            self._count += owner not in kept
-            found = kept.setdefault(owner, {})
-        return found
 
     def flush(self) -> None:
         """Write what was noted. Raises StoreUnavailable or StoreError; then it is kept."""
         self.count()
         with self._writing:
+            self._kept.shrink()
             tables = patient_store().usage if self._kept else None
-            while tables is not None and (batch := self._batch()) is not None:
+            while tables is not None and (batch := self._kept.batch()) is not None:
                 minute, entries = batch
                 try:
-                    sizes = tables.add(pages_of(minute), _packed(entries))
+                    sizes = tables.add(pages_of(minute), values_of(entries))
                 except RateLimitError as error:
                     if not may_be_done(error):
-                        self._keep(minute, entries)
+                        self._kept.put_back(minute, entries)
                     raise
                 self._cut(tables, pages_of(minute), sizes)
-
-    def _batch(self) -> tuple[int, dict[Who, Entry]] | None:
-        """Some of what is kept, of one minute. From now on it is kept no more."""
-        with self._counting:
-            for minute, kept in self._kept.items():
-                entries = {owner: kept[owner] for owner in islice(kept, AT_ONCE)}
-                for owner in entries:
-                    del kept[owner]
-                if not kept:
-                    del self._kept[minute]
-                self._count -= len(entries)
-                return minute, entries
-        return None
-
-    def _keep(self, minute: int, entries: dict[Who, Entry]) -> None:
-        with self._counting:
-            kept = self._kept.setdefault(minute, {})
-            for owner, entry in entries.items():
-                add(self._entry(kept, owner), entry)
 
     def _cut(self, tables: Tables, pages: Pages, sizes: tuple[int, int]) -> None:
         """Drop those who did least, where there are too many."""
@@ -216,17 +167,6 @@ def _may_write() -> bool:
     """Not beside a test whose transaction the counts are in."""
     store = get_store()
     return store is not None and not store.thread_sensitive
-
-
-def _packed(entries: Mapping[Who, Entry]) -> dict[bytes, bytes]:
-    everybody: Entry = {}
-    for entry in entries.values():
-        add(everybody, entry, MOST_LINES_OF_ALL)
-    fields = {
-        owner if isinstance(owner, bytes) else field_of(owner): packed(entry)
-        for owner, entry in entries.items()
-    }
-    return {**fields, ALL: packed(everybody)}
 
 
 def _least(entries: Mapping[bytes, bytes], most: int) -> list[bytes]:

@@ -18,6 +18,7 @@ from ratelimits.models import Plan
 from ratelimits.stores.usage import MemoryTables, Pages, Wanted
 from ratelimits.stores.usage_entries import ALL, REST, unpacked
 from ratelimits.usage import recorder as module
+from ratelimits.usage.kept import AT_ONCE
 from ratelimits.usage.pages import field_of, minute_page, now, pages_of
 from ratelimits.usage.recorder import FAILURES, Recorder, recorder
 
@@ -97,6 +98,7 @@ def test_what_may_be_written_is_not_written_twice(tables: Tables, counted: bool)
 def test_callers_that_wait_are_bounded(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a flood of addresses no tenant is lost, and of everybody nothing is."""
     monkeypatch.setattr(recorder, "most_kept", 10)
+    recorder.forget()
     tables.failing = StoreUnavailable("away")
     for number in range(20):
         recorder.note(_taken(Owner("address", f"192.0.2.{number}")))
@@ -111,6 +113,33 @@ def test_callers_that_wait_are_bounded(tables: Tables, monkeypatch: pytest.Monke
     assert all(counts.at_least for counts in addresses)
     assert [requests(f"tenant {number}") for number in range(4)] == [1] * 4
     assert usage.totals().minutes[-1].total.requests == 24
+
+
+@freeze_time(NOON)
+def test_of_a_flood_only_so_many_are_written(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tenants first, and then those who asked most: a server has other things to do."""
+    monkeypatch.setattr(recorder, "most_written", 4)
+    recorder.forget()
+    for number in range(10):
+        for _ in range(number + 1):
+            recorder.note(_taken(Owner("address", f"192.0.2.{number}")))
+    limiter.take("acme")
+    usage.flush()
+    addresses = usage.recent([f"192.0.2.{number}" for number in range(10)], kind="address")
+    assert [counts.requests for counts in addresses] == [0] * 7 + [8, 9, 10]
+    assert requests() == 1
+    assert usage.totals().minutes[-1].total.requests == 56
+
+
+def test_a_bug_in_noting_fails_no_request(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(recorder, "waiting", None)
+    assert limiter.take("acme").allowed
+    assert "A bug in the recording of usage." in caplog.text
+    recorder.forget()
 
 
 def _taken(owner: Owner) -> Any:
@@ -157,10 +186,10 @@ def test_no_more_than_so_many_wait_to_be_counted(monkeypatch: pytest.MonkeyPatch
 
 @freeze_time(NOON)
 def test_many_callers_are_written_in_several_parts(tables: Tables) -> None:
-    for number in range(module.AT_ONCE * 2 + 1):
+    for number in range(AT_ONCE * 2 + 1):
         limiter.take(f"tenant {number}")
     usage.flush()
-    counts = usage.recent([f"tenant {number}" for number in range(module.AT_ONCE * 2 + 1)])
+    counts = usage.recent([f"tenant {number}" for number in range(AT_ONCE * 2 + 1)])
     assert [each.requests for each in counts] == [1] * len(counts)
     assert usage.totals().minutes[-1].total.requests == len(counts)
 
