@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from ratelimits import limiter, usage
+from ratelimits.exceptions import StoreUnavailable
 from ratelimits.limits import Decision, Limit, Occasion, Outcome
 from ratelimits.models import ModeSwitch, Plan, ScopeCost, ServiceLimit, Tenant
 from ratelimits.rates import Rate
@@ -57,6 +59,7 @@ def make_rows() -> None:
     ServiceLimit.objects.create(name=typed("address"), rate="50/s", per="address", mode="shadow")
     ScopeCost.objects.create(scope=typed("search"), cost=5, reason=typed("It is slow."))
     _ask()
+    be_busy()
     ModeSwitch.objects.switch("shadow", 3600, by=typed("ann"), reason=typed("A mad client."))
     user = User.objects.create_superuser(typed("operator"), password="secret")
     for model in ours():
@@ -69,6 +72,15 @@ def _ask() -> None:
         for _ in range(times):
             limiter.take(typed(key), scope=typed(scope) if scope else "")
     usage.flush()
+
+
+def be_busy() -> None:
+    """Callers with and without a row, allowed, refused, and with a limit in shadow behind them."""
+    for key in (typed("acme"), typed("stranger")):
+        for _ in range(8):
+            limiter.take(key, scope=typed("search"))
+    with suppress(StoreUnavailable):
+        usage.flush()
 
 
 def _remember(user: User, row: Model) -> None:

@@ -27,7 +27,7 @@ _patient: dict[tuple[str, float], Store] = {}
 _making = Lock()
 
 # Seconds to wait for the store for what no request waits for. Pages of people do.
-PATIENCE = 0.4
+PATIENCE = 0.3
 
 
 def get_store() -> Store | None:

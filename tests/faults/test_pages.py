@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from ratelimits.stores import forget_stores
+from ratelimits.usage.asking import away
 from tests.admin_pages import PAGES, address, make_rows
 from tests.servers import RedisServer
 from tests.settings import redis_caches
@@ -46,6 +47,7 @@ def quickest(client: Client, url: str) -> float:
     while not took or (min(took) > 1 and len(took) < TRIES):
         # Nobody knows yet that it is away.
         forget_stores()
+        away.forget()
         began = time.perf_counter()
         client.get(url)
         took.append(time.perf_counter() - began)
