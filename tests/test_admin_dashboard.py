@@ -86,6 +86,20 @@ def test_who_asks_most_and_who_is_refused(
 
 
 @freeze_time(NOON)
+def test_a_caller_without_a_row_is_found_with_a_click(
+    operator: Client, plan: Plan, settings: Any
+) -> None:
+    settings.RATELIMITS = {"CLOCK": "process"}
+    limiter.take("user:7")
+    usage.flush()
+    forms = r'(?s)<form method="post" action="([^"]*find/)">(.*?)</form>'
+    ((action, form),) = re.findall(forms, page(operator))
+    fields = dict(re.findall(r'<input type="hidden" name="(key)" value="([^"]*)"', form))
+    assert fields == {"key": "user:7"}
+    assert "Give it a row" in operator.post(action, fields).content.decode()
+
+
+@freeze_time(NOON)
 def test_charts(operator: Client, plan: Plan, settings: Any) -> None:
     settings.RATELIMITS = {"CLOCK": "process"}
     html = page(operator)

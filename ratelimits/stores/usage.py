@@ -30,8 +30,11 @@ class Wanted(NamedTuple):
 class Tables(ABC):
     """Tables of entries (see usage_entries.py) by their fields.
 
-    Every method may raise StoreUnavailable or StoreError.
+    Every method may raise StoreUnavailable or StoreError. `thrift` is by how much fewer callers are
+    to be kept than elsewhere.
     """
+
+    thrift = 1
 
     @abstractmethod
     def add(self, pages: Pages, entries: Mapping[bytes, bytes]) -> tuple[int, int]:
@@ -51,6 +54,9 @@ class Tables(ABC):
 
 class MemoryTables(Tables):
     """In this process's memory, behind a lock."""
+
+    # Objects take more room than a server's bytes, and each process has its own.
+    thrift = 5
 
     def __init__(self) -> None:
         self._lock = Lock()

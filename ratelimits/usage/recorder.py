@@ -156,9 +156,10 @@ class Recorder:
             (pages.minute, pages.minute_seconds, of_minute, MINUTE_CALLERS),
             (pages.hour, pages.hour_seconds, of_hour, HOUR_CALLERS),
         ):
-            if size > most + most // SLACK:
+            room = most // tables.thrift
+            if size > room + room // SLACK:
                 (entries,) = tables.read([Wanted(table)])
-                fields = _least(entries, most)
+                fields = _least(entries, room)
                 for start in range(0, len(fields), AT_ONCE):
                     tables.drop(table, seconds, fields[start : start + AT_ONCE])
 

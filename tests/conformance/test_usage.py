@@ -23,6 +23,7 @@ from tests.processes import run_processes
 from tests.servers import RedisServer
 
 from .shared import SHARED, migrate, settings_for, the_store
+from .stores import close, redis_store
 
 _numbers = count()
 
@@ -149,6 +150,15 @@ def test_keys_end(redis_server: RedisServer, redis_only: RedisStore) -> None:
     ends = {key: client.ttl(key) for key in client.scan_iter()}
     assert len(ends) == 3
     assert all(590 <= ttl <= 900 for ttl in ends.values())
+
+
+def test_keys_are_made_as_the_alias_makes_them(redis_server: RedisServer) -> None:
+    one = redis_store(redis_server.url, KEY_PREFIX="one", VERSION=7)
+    one.usage.add(pages(), {b"field": packed({})})
+    keys = [*redis_server.client().scan_iter()]
+    assert len(keys) == 2
+    assert all(key.startswith(b"one:7:{rl}") for key in keys)
+    close(one)
 
 
 def test_sizes_are_as_the_documentation_says(

@@ -36,6 +36,8 @@ def plan() -> Plan:
 class Tables(MemoryTables):
     """A store that fails as it is told, before or after it has counted."""
 
+    thrift = 1
+
     def __init__(self) -> None:
         super().__init__()
         self.failing: Exception | None = None

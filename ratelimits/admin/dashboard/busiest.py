@@ -11,7 +11,6 @@ from django.http import HttpRequest
 from ratelimits import usage
 from ratelimits.admin.callers import Shown, callers
 from ratelimits.admin.pages import PagesAdmin
-from ratelimits.usage.pages import HOUR_CALLERS
 from ratelimits.words import count, local
 
 SHOWN = 20
@@ -30,7 +29,7 @@ class Row:
 class Busiest:
     since: datetime
     rows: tuple[Row, ...]
-    most: str
+    cut: bool
 
 
 def look(request: HttpRequest, admin: PagesAdmin[Any]) -> Busiest:
@@ -47,4 +46,4 @@ def look(request: HttpRequest, admin: PagesAdmin[Any]) -> Busiest:
         )
         for used in top.callers
     )
-    return Busiest(local(top.since), tuple(rows), count(HOUR_CALLERS) if top.cut else "")
+    return Busiest(local(top.since), tuple(rows), top.cut)
