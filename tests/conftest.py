@@ -15,7 +15,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from tests.clusters import RedisCluster
-from tests.fresh import forget_everything, fresh, on_redis  # noqa: F401 (fixtures)
+from tests.fresh import forget_everything, fresh, on_redis, still  # noqa: F401 (fixtures)
 from tests.servers import (
     MemcachedServer,
     PostgreSQLServer,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ratelimits import edits
+from ratelimits.clock import microseconds
 from ratelimits.hearing import hearing
 from ratelimits.logs import once
 from ratelimits.stores import forget_stores, get_store
@@ -51,6 +52,13 @@ def fresh() -> Iterator[None]:
     forget_everything()
     yield
     forget_everything()
+
+
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For counts in memory time stands still, so that waits are told to the second."""
+    now = microseconds()
+    monkeypatch.setattr("ratelimits.stores.memory.microseconds", lambda: now)
 
 
 def the_redis_store() -> RedisStore:

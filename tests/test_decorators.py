@@ -22,7 +22,11 @@ from ratelimits.rates import Rate
 from tests.doors import PROBLEM, is_silent, left, make_plan, policies, problem, request, statuses
 from tests.views import FORMS, KINDS, SERVERS, AnyClient, hello, limited_view, view_class
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.urls(__name__),
+    pytest.mark.usefixtures("still"),
+]
 urlpatterns: list[Any] = []
 
 

@@ -31,6 +31,7 @@ from tests.doors import (
 from tests.views import CHAINS, SERVERS, AnyClient, hello
 
 pytestmark = [
+    pytest.mark.usefixtures("still"),
     pytest.mark.django_db(transaction=True),
     pytest.mark.urls(__name__),
     pytest.mark.filterwarnings("error"),

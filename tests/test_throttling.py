@@ -20,7 +20,11 @@ from ratelimits.decorators import throttle_cost
 from ratelimits.throttling import PlanRateThrottle
 from tests.doors import is_silent, left, make_plan, statuses
 
-pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.urls(__name__),
+    pytest.mark.usefixtures("still"),
+]
 
 
 def items(request: Any, view: APIView) -> int:

@@ -27,7 +27,11 @@ from rest_framework.views import APIView, exception_handler
 from ratelimits.throttling import PlanRateThrottle, PlanThrottled
 from tests.doors import BROWSER, PROBLEM, for_everyone, left, make_plan, problem
 
-pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.urls(__name__),
+    pytest.mark.usefixtures("still"),
+]
 
 
 class Csv(BaseRenderer):
