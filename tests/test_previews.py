@@ -220,6 +220,14 @@ def test_new_and_removed_limits(admin_client: Client, used: Plan) -> None:
     assert "1 of them used more than that in a minute or an hour of the last day. acme" in text
 
 
+def test_who_cannot_be_refused_any_more(admin_client: Client, used: Plan) -> None:
+    data = posted(used) | {"limits-0-rate": "unlimited", "limits-1-mode": "off"}
+    text = preview(admin_client, used, data)
+    assert "“api”: 100 requests per minute becomes unlimited" in text
+    assert "for “search” becomes 50 requests per hour, for “search”, off" in text
+    assert "of them used more" not in text
+
+
 def test_nothing_changes(admin_client: Client, used: Plan) -> None:
     assert "No limit would change." in preview(admin_client, used, posted(used))
 

@@ -145,11 +145,15 @@ def _shown(limit: Limit | None) -> str:
     return ", ".join(parts)
 
 
+def _may_refuse(limit: Limit | None) -> bool:
+    return limit is not None and limit.mode != "off" and not limit.rate.is_unlimited
+
+
 def _who(preview: Preview, change: Change) -> Iterator[str]:
     """Whom it concerns."""
     if change.over is None:
         yield _("Nothing counted so far what it covers.")
-    elif preview.known and change.after is not None:
+    elif preview.known and _may_refuse(change.after):
         number = len(change.over)
         text = ngettext(
             "%(number)s of them used more than that in a minute or an hour of the last day.",
