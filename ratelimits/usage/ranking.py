@@ -19,10 +19,12 @@ from ratelimits.stores.usage_entries import (
     unpacked,
 )
 
-from .pages import HOUR, MINUTE, hour_page, minute_page, moment, now, owner_of
+from .pages import HOUR, MINUTE, MINUTES_KEPT, hour_page, minute_page, moment, now, owner_of
 from .reading import counts_of, read
 from .values import Line, Refusal, Top, Used
 
+# A caller's field, and the label of a limit.
+Key = tuple[bytes, str]
 By = Literal["requests", "allowed", "refused", "shadow", "units"]
 # So many times the callers that are shown are looked at more closely; and whether a value has a
 # line with a second number that is not 0: most have none.
@@ -71,23 +73,42 @@ def _rank(numbers: Sequence[int], by: By) -> int:
 
 
 def refused_now(minutes: int = 5, count: int = 20) -> tuple[Refusal, ...]:
-    """Whom a limit refused within the last so many minutes, the most often refused first."""
+    """Whom a limit refused within the last so many minutes, the most often refused first.
+
+    It has done so without a pause of so many minutes `since` then.
+    """
     current = now() // MINUTE
-    minute_numbers = range(current - minutes + 1, current + 1)
-    tables = read([Wanted(minute_page(number)) for number in minute_numbers])
+    numbers = range(current - minutes + 1, current + 1)
+    tables = read([Wanted(minute_page(number)) for number in numbers])
     seen = [
         (field, value, number)
-        for number, table in zip(minute_numbers, tables, strict=True)
+        for number, table in zip(numbers, tables, strict=True)
         for field, value in table.items()
         if field not in (ALL, REST) and REFUSED.search(value)
     ]
     most = _most_refused(seen, LOOKED_AT * count)
-    found: dict[tuple[bytes, str], Refusal] = {}
+    found: dict[Key, Refusal] = {}
     for field, value, number in seen:
         for label, refusal in _refusals(field, value, number) if field in most else ():
             _join(found, (field, label), refusal)
-    refusals = sorted(found.values(), key=lambda refusal: -refusal.counts.refused)
-    return tuple(refusals[:count])
+    ranked = sorted(found, key=lambda key: -found[key].counts.refused)[:count]
+    since = _since(ranked, current, minutes)
+    return tuple(found[key]._replace(since=moment(since[key] * MINUTE)) for key in ranked)
+
+
+def _since(keys: Sequence[Key], current: int, pause: int) -> dict[Key, int]:
+    """The minute since which each is refused without a pause of so many minutes."""
+    fields = tuple(dict.fromkeys(field for field, _ in keys))
+    numbers = range(current, current - MINUTES_KEPT, -1)
+    tables = read([Wanted(minute_page(number), fields) for number in numbers]) if keys else []
+    since: dict[Key, int] = {}
+    for number, table in zip(numbers, tables, strict=False):
+        entries = {field: unpacked(value) for field, value in table.items()}
+        for field, label in keys:
+            refused = entries.get(field, {}).get(label, [0, 0])[1] > 0
+            if refused and since.get((field, label), current) - number <= pause:
+                since[field, label] = number
+    return since
 
 
 def _most_refused(seen: Sequence[tuple[bytes, bytes, int]], count: int) -> set[bytes]:
@@ -106,9 +127,7 @@ def _refusals(field: bytes, value: bytes, minute: int) -> Iterator[tuple[str, Re
             yield label, Refusal(owner, Line(*split_label(label)), counts, at, at)
 
 
-def _join(
-    found: dict[tuple[bytes, str], Refusal], key: tuple[bytes, str], refusal: Refusal
-) -> None:
+def _join(found: dict[Key, Refusal], key: Key, refusal: Refusal) -> None:
     before = found.get(key)
     if before is not None:
         counts = before.counts.plus(refusal.counts)

@@ -88,7 +88,8 @@ class Recorder:
             self._is_awake = True
         if not self._hooked:
             self._hooked = True
-            os.register_at_fork(after_in_child=self.forget)
+            if hasattr(os, "register_at_fork"):
+                os.register_at_fork(after_in_child=self.forget)
             atexit.register(self._last)
         if self.by_itself and not in_background("usage", self._run):
             self._is_awake = False

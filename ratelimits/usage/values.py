@@ -99,7 +99,7 @@ class Top:
 
 
 class Refusal(NamedTuple):
-    """A caller whom a limit refuses: how often, first in the minute `since`, last in `until`."""
+    """A caller whom a limit refuses: how often lately, since which minute, until which one."""
 
     owner: Owner
     line: Line

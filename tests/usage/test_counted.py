@@ -258,15 +258,17 @@ def test_top(plan: Plan) -> None:
 
 
 def test_refused_now(plan: Plan) -> None:
-    for minute, key in ((0, "old"), (7, "a"), (7, "b"), (9, "b")):
+    times = ((0, "b"), (0, "old"), (6, "a"), (7, "a"), (2, "b"), (5, "b"), (7, "b"), (9, "b"))
+    for minute, key in times:
         with freeze_time(f"2026-07-01 12:{minute:02}:00"):
             limiter.take(key, cost=11)
             limiter.take(f"fine-{key}")
             usage.flush()
-    with freeze_time("2026-07-01 12:10:00"):
+    with freeze_time("2026-07-01 12:11:00"):
         found = usage.refused_now()
+        assert usage.refused_now(minutes=1) == ()
     assert [(one.owner.key, one.line, one.counts.refused) for one in found] == [
         ("b", Line("api", ""), 2),
         ("a", Line("api", ""), 1),
     ]
-    assert (found[0].since.minute, found[0].until.minute) == (7, 9)
+    assert [(one.since.minute, one.until.minute) for one in found] == [(0, 9), (6, 7)]
