@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -13,7 +12,7 @@ from ratelimits.limits import Owner
 from ratelimits.models import Tenant
 
 from .labels import tenant_label
-from .pages import PagesAdmin
+from .viewers import Viewer
 
 
 @dataclass(frozen=True)
@@ -27,15 +26,15 @@ class Shown:
     key: str = ""
 
 
-def callers(owners: Iterable[Owner], admin: PagesAdmin[Any]) -> Mapping[Owner, Shown]:
+def callers(owners: Iterable[Owner], viewer: Viewer) -> Mapping[Owner, Shown]:
     """How to show each of them. One query for all."""
     each = list(dict.fromkeys(owners))
     keys = [owner.key for owner in each if owner.kind == "tenant"]
     rows = {row.key: row for row in Tenant.objects.filter(key__in=keys).only("key", "name")}
-    return {owner: _shown(owner, rows.get(owner.key), admin) for owner in each}
+    return {owner: _shown(owner, rows.get(owner.key), viewer) for owner in each}
 
 
-def _shown(owner: Owner, row: Tenant | None, admin: PagesAdmin[Any]) -> Shown:
+def _shown(owner: Owner, row: Tenant | None, viewer: Viewer) -> Shown:
     if owner.kind == "address":
         return Shown(owner.key or _("unknown"), _("address"))
     if owner.kind != "tenant":
@@ -43,4 +42,4 @@ def _shown(owner: Owner, row: Tenant | None, admin: PagesAdmin[Any]) -> Shown:
     label = tenant_label(owner.key)
     if row is None:
         return Shown(owner.key, _("no row"), label, key=owner.key)
-    return Shown(str(row), "", label, url=admin.url_of("change", row.pk))
+    return Shown(str(row), "", label, url=viewer.page_of(row))

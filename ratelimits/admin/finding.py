@@ -72,7 +72,7 @@ class FindsAdmin(ResetsAdmin):
             name=str(tenant) if tenant else key,
             url=self.url_of("change", tenant.pk) if tenant else "",
             warning="" if tenant or is_possible(key) else _NEVER_MADE,
-            panel=panel_of(key, tenant.limits.all() if tenant else ()),
+            panel=panel_of(key, self.viewer(request), tenant.limits.all() if tenant else ()),
             may_add=tenant is None and self.has_add_permission(request),
             may_reset=self.has_reset_permission(request),
         )

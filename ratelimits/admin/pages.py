@@ -17,6 +17,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from .base import M, ModelAdmin
+from .viewers import Viewer
 
 
 class PagesAdmin(ModelAdmin[M]):
@@ -42,6 +43,10 @@ class PagesAdmin(ModelAdmin[M]):
         """Where one of the model's pages is."""
         page = f"admin:{self.opts.app_label}_{self.opts.model_name}_{name}"
         return reverse(page, args=args, current_app=self.admin_site.name)
+
+    def viewer(self, request: HttpRequest) -> Viewer:
+        """Who looks, in this site."""
+        return Viewer(request, self.admin_site)
 
     def viewable(self, request: HttpRequest, object_id: str) -> M:
         """The row of a page. Raises Http404, or PermissionDenied for who must not see it."""

@@ -9,7 +9,6 @@ from typing import Any
 import django
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -66,23 +65,22 @@ class PlanPagesAdmin(PreviewsAdmin):
         may_move = number and _may_move(request.user)
         return PlanDesk(
             sentences=tuple(_who(plan, number)),
-            tenants=tuple(self._some(plan)) if may_view else (),
-            all_url=self.tenants_url(plan) if may_view and number > SHOWN else "",
+            tenants=tuple(self._some(request, plan)) if may_view else (),
+            all_url=self.tenants_url(request, plan) if may_view and number > SHOWN else "",
             move_url=self.url_of("move", plan.pk) if may_move else "",
             preview=self.preview(request, context) if may_view else None,
             may_preview=may_view and self.has_change_permission(request, plan),
         )
 
-    def _some(self, plan: Plan) -> Iterable[Shown]:
+    def _some(self, request: HttpRequest, plan: Plan) -> Iterable[Shown]:
         """The first tenants on a plan."""
         keys = plan.tenants.values_list("key", flat=True)[:SHOWN]
-        return self.callers_named(keys).values()
+        return self.callers_named(request, keys).values()
 
-    def tenants_url(self, plan: Plan) -> str:
-        """The list of those on a plan."""
-        page = "admin:ratelimits_tenant_changelist"
-        url = reverse(page, current_app=self.admin_site.name)
-        return f"{url}?plan__id__exact={plan.pk}"
+    def tenants_url(self, request: HttpRequest, plan: Plan) -> str:
+        """The list of those on a plan; empty without one that the user may see."""
+        url = self.viewer(request).list_of(Tenant)
+        return f"{url}?plan__id__exact={plan.pk}" if url else ""
 
     def move_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Asks where to, then moves all tenants of a plan."""
@@ -116,17 +114,21 @@ class PlanPagesAdmin(PreviewsAdmin):
         if number and not _may_view(request.user):
             text = ngettext("%(number)s tenant", "%(number)s tenants", number)
             return [text % {"number": count(number)}]
-        links = [
-            format_html('<a href="{}">{}</a> {}', shown.url, shown.name, shown.label or "")
-            for shown in self._some(plan)
+        links: list[SafeString | str] = [
+            format_html("{} {}", _linked(shown.url, shown.name), shown.label or "")
+            for shown in self._some(request, plan)
         ]
         if number > SHOWN:
             more = _("and %(number)s more on “%(plan)s”") % {
                 "number": count(number - SHOWN),
                 "plan": plan,
             }
-            links.append(format_html('<a href="{}">{}</a>', self.tenants_url(plan), more))
+            links.append(_linked(self.tenants_url(request, plan), more))
         return links
+
+
+def _linked(url: str, text: str) -> SafeString | str:
+    return format_html('<a href="{}">{}</a>', url, text) if url else text
 
 
 def _may_view(user: Any) -> bool:

@@ -8,7 +8,6 @@ from django.db import router, transaction
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -57,11 +56,19 @@ class PlanAdmin(PlanPagesAdmin, ShadowsAdmin[Plan], TrapsAdmin[Plan]):
         return described(plan.limits.all())
 
     @admin.display(description=_("tenants"), ordering="tenant_count")
-    def tenant_count(self, plan: Any) -> SafeString:
-        url = reverse("admin:ratelimits_tenant_changelist", current_app=self.admin_site.name)
-        return format_html(
-            '<a href="{}?plan__id__exact={}">{}</a>', url, plan.pk, plan.tenant_count
-        )
+    def tenant_count(self, plan: Any) -> int:
+        return int(plan.tenant_count)
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        @admin.display(description=_("tenants"), ordering="tenant_count")
+        def tenant_count(plan: Any) -> SafeString:
+            url = self.tenants_url(request, plan)
+            return format_html('<a href="{}">{}</a>', url, plan.tenant_count)
+
+        shown = list(super().get_list_display(request))
+        if self.viewer(request).list_of(Tenant):
+            return [tenant_count if name == "tenant_count" else name for name in shown]
+        return shown
 
     @admin.action(description=_("Make the selected plan the default one"), permissions=["change"])
     def make_default(self, request: HttpRequest, queryset: QuerySet[Plan]) -> None:

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 
 from ratelimits import rows
 from ratelimits.limits import Limit, Owner
-from ratelimits.models import Plan, PlanLimit, Tenant
+from ratelimits.models import Plan, PlanLimit
 from ratelimits.previews import Change, Preview, preview_of
 from ratelimits.words import count
 
@@ -55,19 +55,18 @@ class PreviewsAdmin(PagesAdmin[Plan]):
         if not is_asked(request) or context.get("errors"):
             return None
         preview = preview_of(context["original"], _limits(context["inline_admin_formsets"]))
-        changes = tuple(self._of_change(preview, change) for change in preview.changes)
+        changes = tuple(self._of_change(request, preview, change) for change in preview.changes)
         return PreviewPanel(_sentence(preview), changes)
 
-    def _of_change(self, preview: Preview, change: Change) -> ChangeRow:
+    def _of_change(self, request: HttpRequest, preview: Preview, change: Change) -> ChangeRow:
         over = change.over or ()
-        shown = tuple(self.callers_named(over[:SHOWN]).values())
+        shown = tuple(self.callers_named(request, over[:SHOWN]).values())
         who = " ".join(_who(preview, change))
         return ChangeRow(_text(change), who, shown, max(0, len(over) - SHOWN))
 
-    def callers_named(self, keys: Iterable[str]) -> Mapping[Owner, Shown]:
+    def callers_named(self, request: HttpRequest, keys: Iterable[str]) -> Mapping[Owner, Shown]:
         """How to show tenants, by their keys."""
-        tenants: Any = self.admin_site.get_model_admin(Tenant)
-        return callers((Owner("tenant", key) for key in keys), tenants)
+        return callers((Owner("tenant", key) for key in keys), self.viewer(request))
 
 
 def is_asked(request: HttpRequest) -> bool:

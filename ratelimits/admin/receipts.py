@@ -27,6 +27,7 @@ from ratelimits.words import count, lasting, local
 from .labels import tenant_label
 from .pages import PagesAdmin
 from .standing import Panel, described, panel_of
+from .viewers import Viewer
 
 LONGEST = 20_000
 
@@ -76,11 +77,11 @@ class ReceiptsAdmin(PagesAdmin[Tenant]):
         if not self.has_view_permission(request):
             raise PermissionDenied
         form = ReceiptForm(request.POST if request.method == "POST" else None)
-        found = self._explained(form.cleaned_data["receipt"]) if form.is_valid() else None
+        found = self._explained(request, form.cleaned_data["receipt"]) if form.is_valid() else None
         template, title = "admin/ratelimits/tenant/receipt.html", _("Explain a refusal")
         return self.page(request, template, title, form=form, found=found)
 
-    def _explained(self, receipt: Receipt) -> Explained:
+    def _explained(self, request: HttpRequest, receipt: Receipt) -> Explained:
         key = receipt.occasion.tenant
         tenant = None if key is None else _tenant(key)
         if tenant is not None:
@@ -91,7 +92,7 @@ class ReceiptsAdmin(PagesAdmin[Tenant]):
             name=str(tenant or key or receipt.occasion.address),
             label=tenant_label(key) if key else None,
             url=self.url_of("change", tenant.pk) if tenant else "",
-            now=_now(receipt, key),
+            now=_now(receipt, key, self.viewer(request)),
         )
 
 
@@ -103,12 +104,12 @@ def _tenant(key: str) -> Tenant | None:
     return Tenant.objects.filter(key=key).first()
 
 
-def _now(receipt: Receipt, key: str | None) -> Panel | None:
+def _now(receipt: Receipt, key: str | None, viewer: Viewer) -> Panel | None:
     """Where the caller stands now; None if it is not known well enough."""
     if key is not None:
-        return None if key.endswith(CUT) or not key else panel_of(key)
+        return None if key.endswith(CUT) or not key else panel_of(key, viewer)
     address = receipt.occasion.address
-    return panel_of(Caller(None, address)) if address else None
+    return panel_of(Caller(None, address), viewer) if address else None
 
 
 def _story(receipt: Receipt, name: str) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -14,6 +13,7 @@ from ratelimits.seeing import Role, Seen, seen
 
 from .labels import tenant_label
 from .standing import Panel, panel_of
+from .viewers import Viewer
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class SeenPanel:
     standing: Panel
 
 
-def seen_panel(request: HttpRequest) -> SeenPanel:
+def seen_panel(viewer: Viewer) -> SeenPanel:
     """The panel of this very request."""
-    found = seen(request)
+    found = seen(viewer.request)
     return SeenPanel(
         hops=tuple(Hop(hop.text, _role(hop.role), hop.role == "believed") for hop in found.hops),
         sentences=tuple(_sentences(found)),
@@ -48,7 +48,7 @@ def seen_panel(request: HttpRequest) -> SeenPanel:
         tenant=found.tenant or _("none: it is counted by its address"),
         label=tenant_label(found.tenant) if found.tenant else None,
         exempt=_("yes: only limits of its own count") if found.exempt else _("no"),
-        standing=panel_of(found.caller),
+        standing=panel_of(found.caller, viewer),
     )
 
 

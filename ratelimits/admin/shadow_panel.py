@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import django
 from django.contrib.admin.utils import quote
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -21,6 +20,7 @@ from ratelimits.usage import Shadow, Top, shadows
 from ratelimits.words import count, local
 
 from .tenant_pages import TOOLS_MOVED
+from .viewers import Viewer
 
 if TYPE_CHECKING:
     from .shadows import ShadowsAdmin
@@ -62,9 +62,7 @@ class Shadows:
 Place = tuple["ShadowsAdmin[Any]", Any, LimitModel]
 
 
-def shadows_of(
-    request: HttpRequest, pages: Iterable[tuple[ShadowsAdmin[Any], Any]]
-) -> Shadows | None:
+def shadows_of(viewer: Viewer, pages: Iterable[tuple[ShadowsAdmin[Any], Any]]) -> Shadows | None:
     """Of the limits on some rows' pages; None if none of them is in shadow."""
     places = [
         (admin, row, limit)
@@ -78,8 +76,8 @@ def shadows_of(
         seen, known = shadows([limit.name for _admin, _row, limit in places]), True
     except RateLimitError:
         seen, known = {}, False
-    callers = _callers(request, seen)
-    rows = (_row(request, place, seen.get(place[2].name), callers) for place in places)
+    callers = _callers(viewer, seen)
+    rows = (_row(viewer.request, place, seen.get(place[2].name), callers) for place in places)
     return Shadows(tuple(rows), known)
 
 
@@ -120,20 +118,20 @@ def _told(shadow: Shadow, names_callers: bool) -> Iterable[str]:
         yield _("Since %(time)s it would have refused most often:") % {"time": since}
 
 
-def _callers(request: HttpRequest, seen: Mapping[str, Shadow]) -> Mapping[str, tuple[Caller, ...]]:
+def _callers(viewer: Viewer, seen: Mapping[str, Shadow]) -> Mapping[str, tuple[Caller, ...]]:
     """By the names of limits, for those who may see tenants. One query for all."""
     names = ("ratelimits.view_tenant", "ratelimits.change_tenant")
-    if not any(map(request.user.has_perm, names)):
+    if not any(map(viewer.request.user.has_perm, names)):
         return {}
     keys = {used.owner.key for shadow in seen.values() for used in shadow.top.callers}
     rows = {row.key: row for row in Tenant.objects.filter(key__in=keys).only("key", "name")}
-    return {name: tuple(_named(shadow.top, rows)) for name, shadow in seen.items()}
+    return {name: tuple(_named(shadow.top, rows, viewer)) for name, shadow in seen.items()}
 
 
-def _named(top: Top, rows: Mapping[str, Tenant]) -> Iterable[Caller]:
+def _named(top: Top, rows: Mapping[str, Tenant], viewer: Viewer) -> Iterable[Caller]:
     for used in top.callers:
         tenant = rows.get(used.owner.key) if used.owner.kind == "tenant" else None
-        url = reverse("admin:ratelimits_tenant_change", args=[quote(tenant.pk)]) if tenant else ""
+        url = viewer.page_of(tenant) if tenant else ""
         yield Caller(str(tenant or _name(used.owner)), url, count(used.counts.shadow))
 
 

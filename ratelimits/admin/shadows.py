@@ -41,7 +41,7 @@ class ShadowsAdmin(PagesAdmin[M]):
     ) -> HttpResponse:
         row = context.get("original")
         if row is not None and not context.get("is_popup"):
-            context = {**context, "shadows": shadows_of(request, [(self, row)])}
+            context = {**context, "shadows": shadows_of(self.viewer(request), [(self, row)])}
         return super().render_change_form(request, context, *args, **kwargs)
 
     @method_decorator(require_POST)

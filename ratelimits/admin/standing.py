@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -22,6 +21,7 @@ from ratelimits.words import count, lasting, moment
 
 from .tenant_usage import Lately, lately
 from .verdicts import verdict
+from .viewers import Viewer
 
 # Below so much of the whole, in percent, a meter warns.
 LOW = 20
@@ -67,7 +67,7 @@ class Panel:
         return any(row.refuses for row in self.rows)
 
 
-def panel_of(who: str | Caller, own: Iterable[TenantLimit] = ()) -> Panel:
+def panel_of(who: str | Caller, viewer: Viewer, own: Iterable[TenantLimit] = ()) -> Panel:
     """The panel of a caller. `own` are its rows, which know the reasons."""
     caller = Caller(who) if isinstance(who, str) else who
     try:
@@ -75,7 +75,7 @@ def panel_of(who: str | Caller, own: Iterable[TenantLimit] = ()) -> Panel:
     except CatalogUnavailable:
         return Panel(None, (_("The limits are unavailable: the database can't be read."),), ())
     rows_by_name = {row.name: row for row in own}
-    plan, hour = _plan_link(standing), lately(caller)
+    plan, hour = _plan_link(standing, viewer), lately(caller)
     rows = (_row(found, plan, rows_by_name, hour) for found in standing.limits)
     return Panel(standing, tuple(verdict(standing, hour)), tuple(rows))
 
@@ -184,10 +184,10 @@ def _full(level: Level | None) -> str:
     return _("full again in %(time)s") % {"time": lasting(level.full)}
 
 
-def _plan_link(standing: Standing) -> SafeString | str:
-    """The plan's name, which leads to its page."""
+def _plan_link(standing: Standing, viewer: Viewer) -> SafeString | str:
+    """The plan's name, which leads to its page if there is one to see."""
     plan: Any = Plan.objects.filter(slug=standing.plan or "").first()
     if plan is None:
         return standing.plan or _("none")
-    url = reverse("admin:ratelimits_plan_change", args=[plan.pk])
-    return format_html('<a href="{}">{}</a>', url, plan)
+    url = viewer.page_of(plan)
+    return format_html('<a href="{}">{}</a>', url, plan) if url else str(plan)

@@ -63,7 +63,7 @@ class TenantPagesAdmin(FindsAdmin, RaisesAdmin):
 
     def _desk(self, request: HttpRequest, tenant: Tenant) -> Desk:
         own = list(tenant.limits.all())
-        panel = panel_of(tenant.key, own)
+        panel = panel_of(tenant.key, self.viewer(request), own)
         may_raise = panel.standing is not None and self.may_raise(request, tenant)
         form = RaiseForm(panel.standing) if may_raise and panel.standing else None
         return Desk(

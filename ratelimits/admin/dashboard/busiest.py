@@ -35,7 +35,7 @@ class Busiest:
 def look(request: HttpRequest, admin: PagesAdmin[Any]) -> Busiest:
     """See Panel."""
     top = usage.top(SHOWN)
-    shown = callers((used.owner for used in top.callers), admin)
+    shown = callers((used.owner for used in top.callers), admin.viewer(request))
     rows = (
         Row(
             shown[used.owner],

@@ -38,7 +38,7 @@ class Refusing:
 def look(request: HttpRequest, admin: PagesAdmin[Any]) -> Refusing:
     """See Panel."""
     found = usage.refused_now(MINUTES, SHOWN)
-    shown = callers((refusal.owner for refusal in found), admin)
+    shown = callers((refusal.owner for refusal in found), admin.viewer(request))
     return Refusing(MINUTES, tuple(_row(refusal, shown[refusal.owner]) for refusal in found))
 
 

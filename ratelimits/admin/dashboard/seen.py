@@ -12,4 +12,4 @@ from ratelimits.admin.seen import SeenPanel, seen_panel
 
 def look(request: HttpRequest, admin: PagesAdmin[Any]) -> SeenPanel:
     """See Panel."""
-    return seen_panel(request)
+    return seen_panel(admin.viewer(request))

@@ -19,7 +19,7 @@ SHOWN = 20
 
 def look(request: HttpRequest, admin: PagesAdmin[Any]) -> Shadows | None:
     """See Panel. None as well if nothing is in shadow."""
-    return shadows_of(request, islice(_pages(request, admin), SHOWN))
+    return shadows_of(admin.viewer(request), islice(_pages(request, admin), SHOWN))
 
 
 def _pages(request: HttpRequest, admin: PagesAdmin[Any]) -> Iterable[tuple[ShadowsAdmin[Any], Any]]:
