@@ -47,6 +47,27 @@ class Chart:
     edge: int = LEFT - 6
 
 
+@dataclass(frozen=True)
+class Scale:
+    """Where things are: so many points beside each other, and `most` requests above each other."""
+
+    count: int
+    most: int
+
+    @property
+    def step(self) -> float:
+        return (WIDTH - LEFT - RIGHT) / max(1, self.count)
+
+    def x(self, place: float) -> float:
+        return LEFT + self.step * place
+
+    def height(self, requests: int) -> float:
+        return (HEIGHT - TOP - BOTTOM) * requests / self.most
+
+    def y(self, requests: int) -> float:
+        return HEIGHT - BOTTOM - self.height(requests)
+
+
 def chart_of(
     points: Sequence[Point],
     told: Callable[[Point], str],
@@ -59,39 +80,40 @@ def chart_of(
     A point in so many has its `time` below it.
     """
     most = nice(max((max(p.total.requests, p.total.shadow) for p in points), default=0))
-    step = (WIDTH - LEFT - RIGHT) / max(1, len(points))
-    room = HEIGHT - TOP - BOTTOM
-
-    def height(count: int) -> float:
-        return room * count / most
-
-    bars, line = [], []
-    for place, point in enumerate(points):
-        x, base = LEFT + step * place, HEIGHT - BOTTOM
-        allowed, refused = height(point.total.allowed), height(point.total.refused)
-        bars.append(
-            Bar(
-                _text(x + step * GAP / 2),
-                _text(step * (1 - GAP)),
-                _text(base - allowed),
-                _text(allowed),
-                _text(base - allowed - refused),
-                _text(refused),
-                told(point),
-            )
-        )
-        if any(p.total.shadow for p in points):
-            line.append(f"{_text(x + step / 2)},{_text(base - height(point.total.shadow))}")
+    scale = Scale(len(points), most)
     marks = (0, most // 2, most) if most > 1 else (0, most)
     return Chart(
-        tuple(bars),
-        " ".join(line),
-        tuple(Mark(_text(HEIGHT - BOTTOM - height(mark)), number(mark)) for mark in marks),
+        tuple(_bar(scale, place, point, told(point)) for place, point in enumerate(points)),
+        _line(scale, points),
+        tuple(Mark(_text(scale.y(mark)), number(mark)) for mark in marks),
         tuple(
-            Mark(_text(LEFT + step * (place + 0.5)), time(point))
+            Mark(_text(scale.x(place + 0.5)), time(point))
             for place, point in enumerate(points)
             if (len(points) - 1 - place) % every == 0
         ),
+    )
+
+
+def _bar(scale: Scale, place: int, point: Point, told: str) -> Bar:
+    total = point.total
+    return Bar(
+        _text(scale.x(place + GAP / 2)),
+        _text(scale.step * (1 - GAP)),
+        _text(scale.y(total.allowed)),
+        _text(scale.height(total.allowed)),
+        _text(scale.y(total.requests)),
+        _text(scale.height(total.refused)),
+        told,
+    )
+
+
+def _line(scale: Scale, points: Sequence[Point]) -> str:
+    """Empty if no limit in shadow would have refused anything."""
+    if not any(point.total.shadow for point in points):
+        return ""
+    return " ".join(
+        f"{_text(scale.x(place + 0.5))},{_text(scale.y(point.total.shadow))}"
+        for place, point in enumerate(points)
     )
 
 
