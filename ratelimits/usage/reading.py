@@ -6,7 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ratelimits.limits import Owner
 from ratelimits.stores.usage import Wanted
-from ratelimits.stores.usage_entries import ALL, PEAK, REST, Entry, split_label, unpacked
+from ratelimits.stores.usage_entries import (
+    ALL,
+    NUMBERS,
+    PEAK,
+    REST,
+    Entry,
+    split_label,
+    total_in,
+    unpacked,
+)
 
 from .asking import ask
 from .pages import (
@@ -20,7 +29,7 @@ from .pages import (
     moment,
     now,
 )
-from .values import NONE, Counts, History, Line, Peak, Point
+from .values import Counts, History, Line, Peak, Point
 
 
 def recent(keys: Sequence[str], minutes: int = 60, kind: str = "tenant") -> list[Counts]:
@@ -88,7 +97,7 @@ def _history(field: bytes, minutes: int, hours: int) -> History:
 
 def _point(start: int, seconds: int, table: Mapping[bytes, bytes], field: bytes) -> Point:
     entry = unpacked(table.get(field))
-    total = _counts(entry)._replace(at_least=REST in table)
+    total = counts_of(entry.get("", [0] * NUMBERS))._replace(at_least=REST in table)
     lines = {
         Line(*split_label(label)): counts_of(numbers)
         for label, numbers in entry.items()
@@ -98,21 +107,21 @@ def _point(start: int, seconds: int, table: Mapping[bytes, bytes], field: bytes)
 
 
 def _peaks(entries: Iterable[Entry]) -> Mapping[str, Peak]:
-    found: dict[str, Peak] = {}
+    by_minute: dict[str, int] = {}
+    by_hour: dict[str, int] = {}
     for entry in entries:
         hour: dict[str, int] = {}
         for label, numbers in entry.items():
             if label.startswith(PEAK):
                 limit = label[len(PEAK) :]
-                peak = found.get(limit, Peak())
-                found[limit] = peak._replace(minute=max(peak.minute, numbers[0]))
+                by_minute[limit] = max(by_minute.get(limit, 0), numbers[0])
             elif label:
                 limit = split_label(label)[0]
                 hour[limit] = hour.get(limit, 0) + numbers[0] + numbers[3]
         for limit, units in hour.items():
-            peak = found.get(limit, Peak())
-            found[limit] = peak._replace(hour=max(peak.hour, units))
-    return found
+            by_hour[limit] = max(by_hour.get(limit, 0), units)
+    limits = {**by_hour, **by_minute}
+    return {limit: Peak(by_minute.get(limit, 0), by_hour.get(limit, 0)) for limit in limits}
 
 
 def _entries(tables: Iterable[Mapping[bytes, bytes]], field: bytes) -> list[Entry]:
@@ -120,25 +129,12 @@ def _entries(tables: Iterable[Mapping[bytes, bytes]], field: bytes) -> list[Entr
 
 
 def _sum(tables: Iterable[Mapping[bytes, bytes]], field: bytes) -> Counts:
-    total = NONE
-    for entry in _entries(tables, field):
-        total = total.plus(_counts(entry))
-    return total
+    totals = [total_in(table[field]) for table in tables if field in table]
+    return counts_of([sum(numbers) for numbers in zip(*totals, strict=True)] or [0] * NUMBERS)
 
 
 def _larger(one: Counts, other: Counts) -> Counts:
     return max(one, other, key=lambda counts: counts.requests)
-
-
-def _counts(entry: Entry, limit: str = "") -> Counts:
-    """All requests of an entry, or what a limit counted of them in all scopes."""
-    if not limit:
-        return counts_of(entry[""]) if "" in entry else NONE
-    total = NONE
-    for label, numbers in entry.items():
-        if label and split_label(label)[0] == limit:
-            total = total.plus(counts_of(numbers))
-    return total
 
 
 def counts_of(numbers: Sequence[int]) -> Counts:
