@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from ratelimits.exceptions import StoreUnavailable
+from ratelimits.exceptions import StoreError, StoreUnavailable
 from ratelimits.stores import patient_store
 from ratelimits.stores.base import Store
 
@@ -45,3 +45,6 @@ def ask(question: Callable[[Store], T]) -> T:
     except StoreUnavailable as error:
         away.begin(error)
         raise
+    except StoreError as error:
+        # Something else is where it is kept. The next question may be about what is ours.
+        raise StoreUnavailable(str(error)) from error

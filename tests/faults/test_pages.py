@@ -41,6 +41,21 @@ def test_all_pages_while_the_store_hangs(operator: Client, server: RedisServer) 
     assert slow == {}
 
 
+def test_all_pages_while_others_keep_things_in_our_place(
+    operator: Client, server: RedisServer
+) -> None:
+    answered = {name: operator.get(address(name)).status_code for name in PAGES}
+    store = server.client()
+    for key in store.scan_iter():
+        store.delete(key)
+        store.rpush(key, "theirs")
+    assert {name: operator.get(address(name)).status_code for name in PAGES} == answered
+    assert (
+        "unavailable"
+        in operator.get(address("admin:ratelimits_tenant_changelist")).content.decode()
+    )
+
+
 def quickest(client: Client, url: str) -> float:
     """Seconds until a page is there that is the first to find the store hanging."""
     took: list[float] = []
