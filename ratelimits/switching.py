@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
+from django.db import connections
 from django.utils.translation import gettext as _
 
 from .conf import conf
@@ -65,6 +66,9 @@ def spread() -> str:
         return _("The cache is a dummy, so that nothing is counted anyway.")
     if counts_alone():
         reason = _("Each process counts in its own memory.")
+    elif connections[write_alias()].in_atomic_block:
+        # They are told when it is committed.
+        return ""
     else:
         row = mode_now().row
         if is_told(row.switch if row else None):

@@ -12,6 +12,8 @@ from django.test import Client
 
 from ratelimits.models import ModeSwitch
 from ratelimits.switching import mode_now
+from tests.admin_site import warnings_of
+from tests.servers import RedisServer
 
 pytestmark = [
     pytest.mark.django_db,
@@ -83,3 +85,15 @@ def test_back_to_the_settings(admin_client: Client) -> None:
     assert "“off” until" in admin_client.get(ADD).content.decode()
     admin_client.post(ADD, {**DATA, "mode": "settings"})
     assert mode_now().row is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_hears_of_it_late_is_said_only_if_it_is_so(
+    admin_client: Client, on_redis: RedisServer, settings: Any
+) -> None:
+    settings.RATELIMITS = {**settings.RATELIMITS, "STORE_TIMEOUT": 2}
+    assert warnings_of(admin_client.post(ADD, DATA, follow=True)) == []
+    on_redis.kill()
+    told = warnings_of(admin_client.post(ADD, DATA, follow=True))
+    assert len(told) == 1
+    assert told[0].startswith("The store did not take the news.")

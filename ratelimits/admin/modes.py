@@ -103,7 +103,12 @@ class ModeSwitchAdmin(ModelAdmin[ModeSwitch]):
             "show_save_and_add_another": False,
             "show_save_and_continue": False,
         }
-        return super().add_view(request, form_url, {**context, **(extra_context or {})})
+        response = super().add_view(request, form_url, {**context, **(extra_context or {})})
+        # Only now, when it is committed, the store knows of it.
+        switched = request.method == "POST" and isinstance(response, HttpResponseRedirect)
+        if switched and (late := spread()):
+            messages.warning(request, late)
+        return response
 
     def save_model(self, request: HttpRequest, obj: ModeSwitch, form: Any, change: bool) -> None:
         obj.by = request.user.get_username()
@@ -112,9 +117,6 @@ class ModeSwitchAdmin(ModelAdmin[ModeSwitch]):
     def response_add(
         self, request: HttpRequest, obj: ModeSwitch, post_url_continue: str | None = None
     ) -> HttpResponse:
-        late = spread()
-        if late:
-            messages.warning(request, late)
         if "_dashboard" in request.POST:
             messages.success(request, str(obj))
             url = reverse("admin:ratelimits_dashboard", current_app=self.admin_site.name)
