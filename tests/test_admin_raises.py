@@ -15,6 +15,7 @@ from ratelimits.admin import raises
 from ratelimits.admin.raises import ends
 from ratelimits.limiter import peek
 from ratelimits.models import Plan, Tenant, TenantLimit
+from ratelimits.raising import raised
 from ratelimits.standing import standing_of
 from tests.admin_site import TENANTS
 from tests.doors import make_plan
@@ -165,14 +166,57 @@ def test_one_that_is_over_is_shown_and_removed(admin_client: Client, tenant: Ten
 
 def test_only_what_has_an_end_is_ended(admin_client: Client, tenant: Tenant) -> None:
     tenant.limits.create(name="api", rate="900/m")
-    assert end(admin_client, tenant).status_code == 404
+    assert "nothing to end any more" in end(admin_client, tenant).content.decode()
     assert admin_client.get(f"{TENANTS}{tenant.pk}/end/").status_code == 405
     other = Tenant.objects.create(key="other")
     TenantLimit.objects.update(expires_at=timezone.now())
-    assert end(admin_client, other).status_code == 404
-    url = f"{TENANTS}{tenant.pk}/end/"
-    assert admin_client.post(url, {"limit": "x"}).status_code == 404
+    assert "nothing to end any more" in end(admin_client, other).content.decode()
+    for limit in ("x", "", "9" * 5000):
+        posted = {"limit": limit}
+        response = admin_client.post(f"{TENANTS}{tenant.pk}/end/", posted, follow=True)
+        assert "nothing to end any more" in response.content.decode()
     assert TenantLimit.objects.exists()
+    assert not LogEntry.objects.exists()
+
+
+def test_two_clicks_end_it_once(admin_client: Client, tenant: Tenant) -> None:
+    post(admin_client, tenant)
+    posted = {"limit": TenantLimit.objects.get().pk}
+    told = [
+        admin_client.post(f"{TENANTS}{tenant.pk}/end/", posted, follow=True).content.decode()
+        for _ in range(2)
+    ]
+    assert "before its time" in told[0]
+    assert "nothing to end any more" in told[1]
+
+
+def test_two_who_raise_it_at_once(
+    admin_client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both find no row; the slower one raises what the faster one made."""
+    others = iter([True, False])
+
+    def slow(*args: Any) -> Any:
+        row = raised(*args)
+        if next(others):
+            tenant.limits.create(name="api", rate="500/m", expires_at=args[3])
+        return row
+
+    monkeypatch.setattr(raises, "raised", slow)
+    assert "Raised “api” to 1000" in post(admin_client, tenant).content.decode()
+    assert in_force() == {"api": "1000/m"}
+    assert LogEntry.objects.count() == 1
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Pacific/Kiritimati"])
+@pytest.mark.parametrize("at", ["9999-12-31T23:59", "9999-12-31T23:59Z"])
+def test_never_is_no_end(
+    admin_client: Client, tenant: Tenant, settings: Any, zone: str, at: str
+) -> None:
+    settings.TIME_ZONE = zone
+    response = post(admin_client, tenant, at=at)
+    assert response.context["form"].errors["at"] == ["That is too far away."]
+    assert not TenantLimit.objects.exists()
 
 
 def test_permissions(client: Client, tenant: Tenant) -> None:

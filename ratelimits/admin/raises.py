@@ -8,8 +8,8 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import router, transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.db import IntegrityError, router, transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.dates import WEEKDAYS
 from django.utils.formats import date_format
@@ -101,13 +101,15 @@ class RaiseForm(forms.Form):
         data = self.cleaned_data
         try:
             row: TenantLimit = raised(tenant, data["limit"], data["rate"], self.end, data["reason"])
-            row.full_clean()
+            # Whether it is there already, only saving it can tell: see raise_view.
+            row.full_clean(validate_constraints=False)
         except ValueError:
             # It was there when the form was made.
             self.add_error("limit", _("The tenant does not have this limit any more."))
             return None
         except ValidationError as error:
             for name, errors in error.error_dict.items():
+                name = "at" if name == "expires_at" else name
                 self.add_error(name if name in self.fields else None, errors)
             return None
         return row
@@ -157,28 +159,43 @@ class RaisesAdmin(PagesAdmin[Tenant]):
             raise PermissionDenied
         posted = request.POST if request.method == "POST" else None
         form = RaiseForm(standing_of(tenant.key), posted)
-        row = form.row_for(tenant) if form.is_valid() else None
-        if row is None:
+        if not form.is_valid() or not self._raised(request, tenant, form):
             template, title = "admin/ratelimits/tenant/raise.html", _("Raise a limit for a while")
             return self.page(request, template, title, tenant, form=form)
+        return HttpResponseRedirect(self.url_of("change", tenant.pk))
+
+    def _raised(
+        self, request: HttpRequest, tenant: Tenant, form: RaiseForm, again: bool = True
+    ) -> bool:
+        """Whether it is saved; if not, the form says why."""
+        row = form.row_for(tenant)
+        if row is None:
+            return False
         told = {"name": row.name, "limit": row.describe(), "at": moment(form.end)}
         text = _("Raised “%(name)s” to %(limit)s until %(at)s.") % told
-        with transaction.atomic(using=row._state.db or router.db_for_write(TenantLimit)):
-            row.save()
-            self.log_change(request, tenant, f"{text} {row.reason}".strip())
+        try:
+            with transaction.atomic(using=row._state.db or router.db_for_write(TenantLimit)):
+                row.save()
+                self.log_change(request, tenant, f"{text} {row.reason}".strip())
+        except IntegrityError:
+            # Somebody was faster, perhaps by another click: now there is a row to be raised.
+            if not again:
+                raise
+            return self._raised(request, tenant, form, again=False)
         messages.success(request, text)
-        return HttpResponseRedirect(self.url_of("change", tenant.pk))
+        return True
 
     def end_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ends a limit that has an end, or clears away what is left of one that has ended."""
         tenant = self.viewable(request, object_id)
         if not self.may_end(request, tenant):
             raise PermissionDenied
-        pk = request.POST.get("limit", "")
-        rows = tenant.limits.exclude(expires_at=None)
-        row = rows.filter(pk=pk).first() if pk.isdecimal() else None
+        back = HttpResponseRedirect(self.url_of("change", tenant.pk))
+        rows, chosen = tenant.limits.exclude(expires_at=None), request.POST.get("limit", "")
+        row = next((row for row in rows if str(row.pk) == chosen), None)
         if row is None:
-            raise Http404
+            messages.warning(request, _("There is nothing to end any more: somebody was faster."))
+            return back
         told = {"name": row.name, "limit": row.describe()}
         if row.is_over:
             text = _("Removed “%(name)s” (%(limit)s), which had ended.") % told
@@ -188,4 +205,4 @@ class RaisesAdmin(PagesAdmin[Tenant]):
             end(row)
             self.log_change(request, tenant, text)
         messages.success(request, text)
-        return HttpResponseRedirect(self.url_of("change", tenant.pk))
+        return back

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import copy
+from datetime import MAXYEAR
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.signals import pre_save
 from django.dispatch import receiver
@@ -118,6 +120,12 @@ class TenantLimit(SoldLimitModel):
 
     def natural_key(self) -> tuple[str, str]:
         return (*self.tenant.natural_key(), self.name)
+
+    def clean(self) -> None:
+        super().clean()
+        # In another time zone it would be in a year that does not exist.
+        if self.expires_at is not None and self.expires_at.year == MAXYEAR:
+            raise ValidationError({"expires_at": _("That is too far away.")})
 
     @property
     def is_over(self) -> bool:
