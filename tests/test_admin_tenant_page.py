@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -194,6 +195,24 @@ def test_several_are_reset_at_once(admin_client: Client, tenant: Tenant) -> None
 
 
 @freeze_time("2026-03-04 12:00:00")
+def test_all_that_a_search_finds_are_reset(
+    admin_client: Client, tenant: Tenant, settings: Any
+) -> None:
+    """However many: a form has at most so many fields, and theirs is confirmed by a form."""
+    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 9
+    Tenant.objects.bulk_create(Tenant(key=f"acme:{number}") for number in range(20))
+    untouched = Tenant.objects.create(key="other")
+    found, chosen = f"{TENANTS}?q=acme", {"select_across": "1", "_selected_action": tenant.pk}
+    asked = admin_client.post(found, {"action": "reset_selected", **chosen}).content.decode()
+    posted = re.findall('<input type="hidden" name="([^"]+)" value="([^"]*)"', asked)
+    response = admin_client.post(
+        found, urlencode(posted), content_type="application/x-www-form-urlencoded", follow=True
+    )
+    assert "21 tenants were reset." in response.content.decode()
+    assert LogEntry.objects.count() == 21
+    assert not LogEntry.objects.filter(object_id=untouched.pk).exists()
+
+
 def test_without_the_permission_nothing_is_reset(staff: Client, tenant: Tenant) -> None:
     allow("view_tenant", "change_tenant", "view_plan")
     take("acme", cost=100)

@@ -8,7 +8,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import router, transaction
 from django.db.models import QuerySet
@@ -20,7 +19,7 @@ from ratelimits.models import Plan, Tenant
 from ratelimits.words import count
 
 from .labels import labelled
-from .pages import PagesAdmin
+from .pages import PagesAdmin, selected
 
 # Of so many the confirmation shows the names.
 SHOWN = 50
@@ -53,9 +52,8 @@ class MovesAdmin(PagesAdmin[Tenant]):
             plan = form.cleaned_data["plan"]
             say_moved(request, move(request, queryset, plan), plan)
             return None
-        hidden = [(ACTION_CHECKBOX_NAME, pk) for pk in request.POST.getlist(ACTION_CHECKBOX_NAME)]
-        hidden += [(name, request.POST.get(name, "")) for name in ("action", "select_across")]
-        return move_page(self, request, queryset, form, hidden, self.url_of("changelist"))
+        back = self.url_of("changelist")
+        return move_page(self, request, queryset, form, selected(request), back)
 
 
 def move_page(

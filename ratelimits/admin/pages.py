@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
@@ -88,3 +89,12 @@ class PagesAdmin(ModelAdmin[M]):
         return reverse(
             "admin:app_list", args=[self.opts.app_label], current_app=self.admin_site.name
         )
+
+
+def selected(request: HttpRequest) -> list[tuple[str, str]]:
+    """What an action was asked for, to be posted again by a page that asks to confirm it.
+
+    As the list sent it: to name each row would be more fields than Django takes from a form.
+    """
+    rows = [(ACTION_CHECKBOX_NAME, pk) for pk in request.POST.getlist(ACTION_CHECKBOX_NAME)]
+    return [*rows, *((name, request.POST.get(name, "")) for name in ("action", "select_across"))]

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
@@ -20,7 +19,7 @@ from ratelimits.exceptions import RateLimitError
 from ratelimits.models import Tenant
 
 from .labels import labelled
-from .pages import PagesAdmin
+from .pages import PagesAdmin, selected
 
 # Each is a call to the store and an entry of the history; nobody waits for ever.
 MOST = 1000
@@ -65,10 +64,8 @@ class ResetsAdmin(PagesAdmin[Tenant]):
             messages.error(request, _("Select at most %s tenants at once.") % MOST)
             return None
         if not request.POST.get("post"):
-            hidden = [("action", "reset_selected")]
-            hidden += [(ACTION_CHECKBOX_NAME, str(tenant.pk)) for tenant in tenants]
             names = [(str(tenant), tenant.key) for tenant in tenants]
-            return self.confirm_reset(request, names, hidden)
+            return self.confirm_reset(request, names, selected(request))
         done = self._reset(request, tenants)
         if done:
             text = ngettext("%s tenant was reset.", "%s tenants were reset.", done)
