@@ -50,6 +50,17 @@ def address_of(request: HasMeta) -> str:
     return address
 
 
+def counted_as(text: str) -> str:
+    """What an address that people write is counted by; UNKNOWN for what is none.
+
+    Also for what this gives: `2001:db8:1:2::/64`.
+    """
+    address, slash, size = text.partition("/")
+    if (slash and size != str(conf.IPV6_PREFIX)) or len(text) > MOST:
+        return UNKNOWN
+    return normalised(address, conf.IPV6_PREFIX)
+
+
 @lru_cache(maxsize=8192)
 def normalised(text: str, prefix: int) -> str:
     """`192.0.2.1`, or `2001:db8:1:2::/64` for IPv6; UNKNOWN for what is no address."""

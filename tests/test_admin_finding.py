@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
-from django.test import Client
+from django.test import Client, RequestFactory
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.views import APIView
@@ -16,7 +16,7 @@ from ratelimits.admin import finding
 from ratelimits.limiter import peek, take
 from ratelimits.models import Tenant
 from ratelimits.tenants import api_key, attribute, is_possible
-from tests.admin_site import TENANTS
+from tests.admin_site import TENANTS, limit_data
 from tests.doors import make_plan
 
 pytestmark = [
@@ -183,6 +183,68 @@ def test_a_key_that_called_is_meant_rather_than_a_user(admin_client: Client) -> 
     assert f"user:{user.pk}" not in html
 
 
+def test_a_key_that_called_is_meant_rather_than_a_name(admin_client: Client) -> None:
+    """Or else whoever is looked at from the dashboard could be another customer."""
+    take("bob")
+    usage.flush()
+    Tenant.objects.create(key="org:1", name="Bob")
+    assert "<h2>bob</h2>" in find(admin_client, key="bob")
+
+
+def test_a_key_is_meant_rather_than_names(admin_client: Client) -> None:
+    for key in ("a", "b"):
+        Tenant.objects.create(key=key, name="zed")
+    row = Tenant.objects.create(key="zed")
+    User.objects.create_user("zed")
+    assert f'<h2><a href="{TENANTS}{row.pk}/change/">zed</a></h2>' in find(admin_client, key="zed")
+
+
+def test_a_key_with_spaces_around_it(admin_client: Client) -> None:
+    acme = Tenant.objects.create(key="acme")
+    assert f"{TENANTS}{acme.pk}/" in find(admin_client, key=" acme ")
+    take(" acme ", cost=3)
+    usage.flush()
+    assert "97 of 100 left" in find(admin_client, key=" acme ")
+    admin_client.post(f"{FIND}add/", {"key": " acme "})
+    row = Tenant.objects.get(key=" acme ")
+    form = admin_client.get(f"{TENANTS}{row.pk}/change/").context["adminform"].form
+    data = {**form.initial, "plan": "", "name": "Spaces", **limit_data()}
+    assert admin_client.post(f"{TENANTS}{row.pk}/change/", data).status_code == 302
+    row.refresh_from_db()
+    assert (row.key, row.name) == (" acme ", "Spaces")
+
+
+@pytest.mark.parametrize(
+    ("peer", "text", "shown"),
+    [
+        ("192.0.2.7", " 192.0.2.7 ", "192.0.2.7"),
+        ("2001:db8:1:2::5", "2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::5", "2001:db8:1:2::/64", "2001:db8:1:2::/64"),
+    ],
+)
+def test_by_an_address(admin_client: Client, peer: str, text: str, shown: str) -> None:
+    for _ in range(3):
+        take(RequestFactory().get("/", REMOTE_ADDR=peer))
+    usage.flush()
+    html = find(admin_client, key=text)
+    assert f"<h2>{shown}</h2>" in html
+    assert "97 of 100 left" in html and "Requests in the last hour: 3" in html
+    assert "counted by their address" in html
+    assert "Give it a row" not in html and "no row of its own" not in html
+
+
+def test_an_address_of_the_dashboard_leads_there(admin_client: Client) -> None:
+    take(RequestFactory().get("/", REMOTE_ADDR="192.0.2.7"))
+    usage.flush()
+    html = admin_client.get(f"{TENANTS}dashboard/").content.decode()
+    assert '<input type="hidden" name="key" value="192.0.2.7">' in html
+
+
+def test_a_tenant_that_is_called_like_an_address(admin_client: Client) -> None:
+    row = Tenant.objects.create(key="192.0.2.7")
+    assert f"{TENANTS}{row.pk}/change/" in find(admin_client, key="192.0.2.7")
+
+
 def test_a_caller_without_a_row_is_given_one(admin_client: Client) -> None:
     html = find(admin_client, key="org:7")
     assert "Give it a row" in html
@@ -200,12 +262,20 @@ def test_no_reset_of_what_is_no_key(admin_client: Client, key: str) -> None:
     assert not LogEntry.objects.exists()
 
 
-@pytest.mark.parametrize("key", ["", "acme", "a\0", "x" * 256])
+@pytest.mark.parametrize("key", ["", "a\0", "x" * 256])
 def test_no_row_for_what_is_no_key(admin_client: Client, key: str) -> None:
     Tenant.objects.create(key="acme")
     response = admin_client.post(f"{FIND}add/", {"key": key}, follow=True)
     assert [message.level_tag for message in response.context["messages"]] == ["error"]
     assert Tenant.objects.count() == 1
+
+
+def test_a_second_click_makes_no_second_row(admin_client: Client) -> None:
+    for said in ("“org:7” has a row now.", "“org:7” has a row already."):
+        response = admin_client.post(f"{FIND}add/", {"key": "org:7"}, follow=True)
+        assert said in response.content.decode()
+        assert response.redirect_chain[-1][0] == f"{TENANTS}{Tenant.objects.get().pk}/change/"
+    assert LogEntry.objects.count() == 1
 
 
 def test_a_caller_without_a_row_is_reset(admin_client: Client) -> None:

@@ -17,7 +17,7 @@ from .viewers import Viewer
 
 @dataclass(frozen=True)
 class Shown:
-    """A caller. `url` is its row's page; `key` is to be looked for, if it has no row."""
+    """A caller. `url` is its row's page; `key` is to be looked for, if it has none."""
 
     name: str
     what: str
@@ -36,7 +36,7 @@ def callers(owners: Iterable[Owner], viewer: Viewer) -> Mapping[Owner, Shown]:
 
 def _shown(owner: Owner, row: Tenant | None, viewer: Viewer) -> Shown:
     if owner.kind == "address":
-        return Shown(owner.key or _("unknown"), _("address"))
+        return Shown(owner.key or _("unknown"), _("address"), key=owner.key)
     if owner.kind != "tenant":
         return Shown(owner.key or _("unknown"), _("counted by"))
     label = tenant_label(owner.key)

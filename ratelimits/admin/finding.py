@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_POST
 
+from ratelimits.catalog import Caller
 from ratelimits.models import Tenant
 from ratelimits.tenants import is_possible
 
@@ -63,7 +64,10 @@ class FindsAdmin(ResetsAdmin):
         template, title = "admin/ratelimits/tenant/find.html", _("Find a caller")
         return self.page(request, template, title, form=form, found=found)
 
-    def _found(self, request: HttpRequest, key: str, how: str) -> Found:
+    def _found(self, request: HttpRequest, caller: Caller, how: str) -> Found:
+        key = caller.tenant
+        if key is None:
+            return self._found_address(request, caller)
         tenant = Tenant.objects.filter(key=key).first()
         return Found(
             key=key,
@@ -77,19 +81,37 @@ class FindsAdmin(ResetsAdmin):
             may_reset=self.has_reset_permission(request),
         )
 
+    def _found_address(self, request: HttpRequest, caller: Caller) -> Found:
+        """Who is no tenant has no row, and is counted by the address."""
+        return Found(
+            key="",
+            how=_("Callers who are not known are counted by their address, under this plan."),
+            label=None,
+            name=caller.address or "",
+            url="",
+            warning="",
+            panel=panel_of(caller, self.viewer(request)),
+            may_add=False,
+            may_reset=False,
+        )
+
     def add_found_view(self, request: HttpRequest) -> HttpResponse:
         """Gives a caller a row, on the default plan."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         try:
-            tenant = Tenant(key=POSTED_KEY.clean(request.POST.get("key")))
-            tenant.full_clean()
+            key = POSTED_KEY.clean(request.POST.get("key"))
+            Tenant(key=key).full_clean(validate_unique=False)
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))
             return HttpResponseRedirect(self.url_of("find"))
-        tenant.save()
-        self.log_addition(request, tenant, [{"added": {}}])
-        messages.success(request, _("“%s” has a row now.") % tenant)
+        tenant, is_new = Tenant.objects.get_or_create(key=key)
+        if is_new:
+            self.log_addition(request, tenant, [{"added": {}}])
+            messages.success(request, _("“%s” has a row now.") % tenant)
+        else:
+            # Another click was faster, or somebody else.
+            messages.info(request, _("“%s” has a row already.") % tenant)
         return HttpResponseRedirect(self.url_of("change", tenant.pk))
 
     def reset_found_view(self, request: HttpRequest) -> HttpResponse:

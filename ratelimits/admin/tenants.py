@@ -66,7 +66,10 @@ class TenantAdmin(
     ) -> forms.Field | None:
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None and db_field.name == "key":
-            field.help_text = _key_help(is_new=not _object_id(request))
+            is_new = not _object_id(request)
+            field.help_text = _key_help(is_new)
+            # One that is there may have spaces around it, and is not to be changed unseen.
+            field.strip = is_new  # type: ignore[attr-defined]
         return field
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
