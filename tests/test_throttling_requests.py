@@ -35,7 +35,11 @@ from tests.doors import (
     statuses,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.urls(__name__),
+    pytest.mark.usefixtures("still"),
+]
 
 
 def chunks() -> Iterator[bytes]:

@@ -16,7 +16,8 @@ from . import workers
 pytestmark = pytest.mark.django_db(transaction=True)
 
 BURST = 100
-PER_SECOND = 1000
+# Few enough for a busy machine to be always ahead of them.
+PER_SECOND = 200
 
 
 def worst_stretch(log: Iterable[tuple[int, int]], per_second: int) -> float:
@@ -47,9 +48,9 @@ def hammered(
 
 def test_the_measure() -> None:
     steady = [(at * 1000, 1) for at in range(5_000)]
-    assert worst_stretch(steady, PER_SECOND) == 1
-    assert worst_stretch([(0, 60), *steady, (5_000_000, 41)], PER_SECOND) == 101
-    assert worst_stretch([(0, 60), (10_000, 50)], PER_SECOND) == 100
+    assert worst_stretch(steady, 1000) == 1
+    assert worst_stretch([(0, 60), *steady, (5_000_000, 41)], 1000) == 101
+    assert worst_stretch([(0, 60), (10_000, 50)], 1000) == 100
 
 
 def test_a_bucket_over_some_seconds(on_redis: RedisServer) -> None:
