@@ -10,7 +10,6 @@ from typing import Any
 from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -116,7 +115,7 @@ def _story(receipt: Receipt, name: str) -> Iterator[str]:
     """What happened, as one reads it out to the caller."""
     occasion = receipt.occasion
     told = {"name": name, "address": occasion.address or "?", "when": _when(receipt.at)}
-    told["ago"] = lasting(abs(timezone.now() - receipt.at))
+    told["ago"] = lasting(abs(receipt.age))
     if occasion.tenant is None:
         text = _("A caller without a tenant, at %(address)s, was refused on %(when)s, %(ago)s ago.")
     elif occasion.address:
@@ -180,7 +179,7 @@ def _told_to_wait(receipt: Receipt) -> str:
         return _("The caller was told that trying again does not help.")
     wait = timedelta(seconds=receipt.retry_after)
     told = {"wait": lasting(wait), "until": _when(receipt.at + wait)}
-    if receipt.at + wait > timezone.now():
+    if wait > receipt.age:
         return (
             _("The caller was told to wait %(wait)s, until %(until)s. That is still to come.")
             % told

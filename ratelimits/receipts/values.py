@@ -52,6 +52,11 @@ class Receipt(NamedTuple):
     algorithm: str = ""
     per: str = ""
 
+    @property
+    def age(self) -> timedelta:
+        """Since then. Negative if another machine's clock is ahead of this one's."""
+        return EPOCH + timedelta(microseconds=microseconds()) - self.at
+
 
 class OfLimit(NamedTuple):
     """What receipts tell of a limit, the same each time."""
