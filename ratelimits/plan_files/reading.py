@@ -49,8 +49,10 @@ class Wanted:
 def read(text: str) -> Wanted:
     """The rows that a file asks for, not saved. Raises BadFile with all that is wrong."""
     try:
-        parsed = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        # With the mark that some editors begin a file with, also on the standard input.
+        parsed = tomllib.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        # Not only its own errors: also for numbers too long and for tables too deep for Python.
         raise BadFile([gettext("This is not TOML: %s") % error]) from error
     wanted = Wanted(set(SECTIONS) & set(parsed))
     wanted.faults += _unknown("", parsed, SECTIONS)

@@ -12,6 +12,7 @@ from .paths import Kind, Paths
 
 # Of the lines that could not be read so many are named.
 EXAMPLES = 5
+MOST_DIGITS = 100
 # How servers write that there is nothing.
 NOTHING = ("", "-")
 
@@ -130,9 +131,11 @@ class Reading:
             kind = found
         is_set = kind.scope in self._paths.costs
         if self._by_cost and not is_set and fields.cost not in (None, *NOTHING):
-            if not str(fields.cost).isdecimal():
+            cost = str(fields.cost)
+            # What has more digits than Python reads is no number of units.
+            if not cost.isdecimal() or len(cost) > MOST_DIGITS:
                 return None
-            kind = kind._replace(cost=int(fields.cost))
+            kind = kind._replace(cost=int(cost))
         return self._number(kind)
 
     def _number(self, kind: Kind) -> int:

@@ -14,7 +14,8 @@ MOST_KEPT = 100_000
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _COMMON = re.compile(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)")
 _ISO = re.compile(
-    r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d+))?\s*(?:(Z|z|UTC)|([+-])(\d\d):?(\d\d))?"
+    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?"
+    r"\s*(?:(?:Z|z|UTC)|([+-])(\d\d)(?::?(\d\d))?)?"
 )
 _DECIMAL = re.compile(r"(\d{1,11})\.(\d{1,9})")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -75,17 +76,23 @@ def _common(text: str) -> int | None:
         return None
     day, month, year, hour, minute, second, *zone = match.groups()
     date = datetime(int(year), _MONTHS.index(month) + 1, int(day))
-    time = timedelta(hours=int(hour), minutes=int(minute), seconds=int(second))
-    return _microseconds(date + time, *zone)
+    return _microseconds(date + _since_midnight(hour, minute, second), *zone)
 
 
 def _iso(text: str) -> int | None:
     match = _ISO.fullmatch(text)
     if match is None:
         return None
-    whole, fraction, _, *zone = match.groups()
-    at = _microseconds(datetime.fromisoformat(whole), *(zone if zone[0] else "+00"))
-    return at + _fraction(fraction or "0")
+    date, hour, minute, second, fraction, *zone = match.groups("0")
+    local = datetime.fromisoformat(date) + _since_midnight(hour, minute, second)
+    return _microseconds(local, *zone) + _fraction(fraction)
+
+
+def _since_midnight(hour: str, minute: str, second: str) -> timedelta:
+    """Also in the second 60, by which a minute may be longer."""
+    if int(hour) > 23 or int(minute) > 59 or int(second) > 60:
+        raise ValueError(f"{hour}:{minute}:{second} is no time of a day.")
+    return timedelta(hours=int(hour), minutes=int(minute), seconds=int(second))
 
 
 def _microseconds(local: datetime, sign: str, hours: str, minutes: str) -> int:

@@ -280,6 +280,15 @@ def test_all_faults_at_once(file: Path) -> None:
     assert len(ended.err.splitlines()) == 2
 
 
+@pytest.mark.parametrize(
+    "text", ["n = " + "[" * 100_000, f"n = {'9' * 5000}"], ids=["too deep", "too long"]
+)
+def test_what_is_too_much_for_python_is_a_fault(text: str, file: Path) -> None:
+    ended = apply(file, "--diff", text=text)
+    assert (ended.code, ended.out) == (2, "")
+    assert "This is not TOML: " in ended.err
+
+
 def test_no_such_file(tmp_path: Path) -> None:
     ended = run("ratelimits_apply", str(tmp_path / "none.toml"), "--diff")
     assert ended.code == 2 and "none.toml" in ended.err
@@ -298,10 +307,11 @@ def test_a_database_that_is_away(file: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert apply(file, "--diff") == Ended(2, "", "default: gone")
 
 
-def test_the_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_the_standard_input(mark: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from io import StringIO
 
-    monkeypatch.setattr("sys.stdin", StringIO(TEXT))
+    monkeypatch.setattr("sys.stdin", StringIO(mark + TEXT))
     assert run("ratelimits_apply", "-").code == 0
     assert Plan.objects.count() == 2
 

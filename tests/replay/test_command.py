@@ -203,6 +203,13 @@ def test_an_own_format(log: Path) -> None:
     assert told(log, "--plan", "free", *own)["refused"] == 4
 
 
+def test_a_cost_with_more_digits_than_can_be_read(log: Path) -> None:
+    lines = [{"ts": 1796029207, "t": "acme", "u": "9" * digits} for digits in (1, 30, 5000)]
+    log.write_text("".join(json.dumps(said) + "\n" for said in lines))
+    found = told(log, "--plan", "free", "--tenant", "t", "--cost-field", "u")
+    assert (found["calls"], found["lines"]["unreadable"]) == (2, 1)
+
+
 def test_logs_of_json(log: Path) -> None:
     lines = [{"ts": 1796029207 + n, "auth": {"org": "acme"}, "path": "/"} for n in range(9)]
     log.write_text("noise\n" + "".join(json.dumps(said) + "\n" for said in lines))
