@@ -88,9 +88,13 @@ def _greeting(own: Callable[[Any], None] | None) -> Callable[[Any], None]:
             # The client closes it after its own errors only, and would else use it as it is:
             # without a password, in the wrong database, or with a reply unread.
             connection.disconnect()
+            told = f"Error connecting to Redis: {error}"
             if isinstance(error, ResponseError) and not is_fault(error):
                 # Such as of a database that it does not have. Whatever is asked, nobody gets to.
-                raise ConnectionError(f"Error connecting to Redis: {error}") from error
+                raise ConnectionError(told) from error
+            if type(error) in (ConnectionError, TimeoutError):
+                # As it reads it could be of a command, which may have been done; none was sent.
+                raise type(error)(told) from error
             raise
 
     return greet

@@ -67,6 +67,23 @@ def test_while_the_server_is_away(
     wait_until(lambda: _read("acme") == counts, "all of it can be read")
 
 
+def test_a_server_that_never_heard_of_it(on_redis: RedisServer, settings: Any) -> None:
+    """A connection made anew gets no answer to its greeting, so that nothing was written."""
+    settings.RATELIMITS = {**PATIENT, "STORE_TIMEOUT": 1}
+    limiter.take("acme")
+    usage.flush()
+    on_redis.restart()
+    assert limiter.take("acme").allowed
+    on_redis.stop()
+    try:
+        with pytest.raises(StoreUnavailable):
+            usage.flush()
+    finally:
+        on_redis.cont()
+    usage.flush()
+    assert _read("acme") == (1, 0)
+
+
 def _read(key: str) -> tuple[int, int] | None:
     try:
         (found,) = usage.recent([key])
