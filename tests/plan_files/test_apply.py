@@ -307,6 +307,18 @@ def test_a_database_that_is_away(file: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert apply(file, "--diff") == Ended(2, "", "default: gone")
 
 
+def test_a_database_that_is_away_has_nothing_to_export(monkeypatch: pytest.MonkeyPatch) -> None:
+    from django.db import OperationalError
+
+    from ratelimits.plan_files import writing
+
+    def stored(alias: str) -> Any:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(writing, "stored", stored)
+    assert run("ratelimits_export") == Ended(2, "", "default: gone")
+
+
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_the_standard_input(mark: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from io import StringIO
