@@ -112,6 +112,13 @@ def test_the_memory_of_this_process_only() -> None:
     assert used("a") == [0]
 
 
+@pytest.mark.usefixtures("on_redis")
+def test_a_plan_that_nobody_is_on_is_no_fault() -> None:
+    ended = run("ratelimits_reset", "--plan", "free", "--json")
+    assert (ended.code, json.loads(ended.out)["tenants"]) == (0, [])
+    assert "No tenant's row has the plan “free”." in ended.err
+
+
 @pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize(
     ("args", "said"),

@@ -56,7 +56,12 @@ class Command(BaseCommand):
         fault = ""
         try:
             user = user_of(options["user"], FAULT)
-            for forgotten in _forget([*tenants, *_of_plan(plan)], dry_run, user):
+            if "" in tenants or not (tenants or plan):
+                raise CommandError(_("Name the tenants to reset."), returncode=FAULT)
+            of_plan = _of_plan(plan)
+            if plan and not of_plan:
+                self.stderr.write(_("No tenant's row has the plan “%s”.") % plan)
+            for forgotten in _forget([*tenants, *of_plan], dry_run, user):
                 done.append(forgotten)
                 if not json:
                     self._tell(forgotten, dry_run)
@@ -85,7 +90,7 @@ class Command(BaseCommand):
 
 
 def _of_plan(slug: str | None) -> list[str]:
-    if slug is None:
+    if not slug:
         return []
     alias = rows.write_alias()
     if not rows.model("Plan").objects.using(alias).filter(slug=slug).exists():
@@ -96,10 +101,7 @@ def _of_plan(slug: str | None) -> list[str]:
 
 def _forget(keys: Iterable[str], dry_run: bool, user: Any) -> Iterator[Forgotten]:
     """Each tenant once, as soon as it is done. Raises StoreUnavailable if it can't be."""
-    keys = dict.fromkeys(keys)
-    if not keys or "" in keys:
-        raise CommandError(_("Name the tenants to reset."), returncode=FAULT)
-    for key in keys:
+    for key in dict.fromkeys(keys):
         standing = standing_of(key)
         if not standing.counted:
             raise StoreUnavailable(_("nothing is counted, since the mode of all limits is “off”."))
