@@ -51,7 +51,7 @@ def test_until_friday(admin_client: Client, tenant: Tenant) -> None:
     with freeze_time(WEDNESDAY) as time:
         admin_client.force_login(User.objects.get(username="admin"))
         response = post(admin_client, tenant, reason="big launch")
-        assert "Raised “api” to 1000 requests per minute, burst 200 until the end of Friday" in (
+        assert "Raised “api” to 1000 requests per minute, burst 200 (until the end of Friday" in (
             response.content.decode()
         )
         assert "expires in 3 days" in response.content.decode()
@@ -177,6 +177,17 @@ def test_only_what_has_an_end_is_ended(admin_client: Client, tenant: Tenant) -> 
         assert "nothing to end any more" in response.content.decode()
     assert TenantLimit.objects.exists()
     assert not LogEntry.objects.exists()
+
+
+def test_once_over_it_has_its_old_reason(admin_client: Client, tenant: Tenant) -> None:
+    row = tenant.limits.create(name="api", rate="200/m", reason="the contract")
+    response = post(admin_client, tenant, until="hour", reason="a launch")
+    assert "reason: a launch" in response.content.decode()
+    TenantLimit.objects.filter(pk=row.pk).update(expires_at=timezone.now())
+    html = admin_client.get(f"{TENANTS}{tenant.pk}/change/").content.decode()
+    assert "it is as before" in html
+    assert "reason: the contract" in html
+    assert "reason: a launch" not in html
 
 
 def test_two_clicks_end_it_once(admin_client: Client, tenant: Tenant) -> None:

@@ -172,7 +172,8 @@ class RaisesAdmin(PagesAdmin[Tenant]):
         if row is None:
             return False
         told = {"name": row.name, "limit": row.describe(), "at": moment(form.end)}
-        text = _("Raised “%(name)s” to %(limit)s until %(at)s.") % told
+        # In brackets, since in English a time may end in a full stop itself.
+        text = _("Raised “%(name)s” to %(limit)s (until %(at)s).") % told
         try:
             with transaction.atomic(using=row._state.db or router.db_for_write(TenantLimit)):
                 row.save()

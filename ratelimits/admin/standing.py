@@ -74,7 +74,9 @@ def panel_of(who: str | Caller, viewer: Viewer, own: Iterable[TenantLimit] = ())
         standing = standing_of(caller)
     except CatalogUnavailable:
         return Panel(None, (_("The limits are unavailable: the database can't be read."),), ())
-    rows_by_name = {row.name: row for row in own}
+    # What was raised for a while, and is over, is what it was before, for the reason it had then.
+    in_force = ((row.afterwards() if row.is_over else None) or row for row in own)
+    rows_by_name = {row.name: row for row in in_force}
     plan, hour = _plan_link(standing, viewer), lately(caller)
     rows = (_row(found, plan, rows_by_name, hour) for found in standing.limits)
     return Panel(standing, tuple(verdict(standing, hour)), tuple(rows))

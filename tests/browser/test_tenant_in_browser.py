@@ -69,7 +69,7 @@ def test_why_is_acme_refused_and_let_them_in(
     until.select_by_value("week")
     operator.find_element(By.NAME, "raise-reason").send_keys("a launch")
     submit(operator, ".ratelimits-form [type=submit]")
-    assert "Raised “api” to 100 requests per hour until" in text(operator, ".messagelist")
+    assert "Raised “api” to 100 requests per hour (until" in text(operator, ".messagelist")
     assert "Nothing is refused now." in text(operator, ".ratelimits-verdict")
     assert "expires in 8 days" in text(operator, ".ratelimits-standing")
     assert call(site, key) == 200
