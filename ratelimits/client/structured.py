@@ -7,6 +7,7 @@ parse is ignored as a whole (RFC 9651, section 4.2), an item without a usable nu
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -23,16 +24,30 @@ def joined(told: Iterable[Quota], policies: Iterable[Quota]) -> list[Quota]:
     By name, which the next revision compares without regard to case; one that has no policy of
     its name, as those up to -07 have none, by its number.
     """
-    left = list(policies)
+    left = dict(enumerate(policies))
+    by_name = _places((place, policy.name.lower()) for place, policy in left.items())
+    by_limit = _places((place, policy.limit) for place, policy in left.items())
     found = []
     for quota in told:
-        policy = next((p for p in left if p.name.lower() == quota.name.lower()), None) or next(
-            (p for p in left if quota.limit is not None and p.limit == quota.limit), None
-        )
-        if policy is not None:
-            left.remove(policy)
-        found.append(quota.joined(policy or Quota()))
-    return found + left
+        place = _first_left(by_name.get(quota.name.lower()), left)
+        if place is None and quota.limit is not None:
+            place = _first_left(by_limit.get(quota.limit), left)
+        found.append(quota if place is None else quota.joined(left.pop(place)))
+    return [*found, *left.values()]
+
+
+def _places(entries: Iterable[tuple[int, Any]]) -> dict[Any, deque[int]]:
+    """Where each key is, in order: a field may have as many items as a server lets pass."""
+    found: dict[Any, deque[int]] = {}
+    for place, key in entries:
+        found.setdefault(key, deque()).append(place)
+    return found
+
+
+def _first_left(places: deque[int] | None, left: Mapping[int, Quota]) -> int | None:
+    while places and places[0] not in left:
+        places.popleft()
+    return places[0] if places else None
 
 
 def amounts_of(fields: Mapping[str, str]) -> Iterator[Quota]:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
 
 from ratelimits.client.headers import Quota, parse_quota, parse_wait
+from ratelimits.client.structured import joined
 from ratelimits.client.times import DURATION
 
 # Tuesday, 1 December 2026, noon.
@@ -508,3 +509,20 @@ def test_never_raises_and_never_tells_nonsense(fields: dict[str, str], status: i
     for told in parse_quota(fields, NOW):
         for number in told[1:]:
             assert number is None or (math.isfinite(number) and number >= 0)
+
+
+def test_work_grows_with_the_items_of_a_field() -> None:
+    """A field may have thousands: each name is looked at once, not beside each of the others."""
+    looks = 0
+
+    class Name(str):
+        def lower(self) -> str:
+            nonlocal looks
+            looks += 1
+            return super().lower()
+
+    told = [Quota(Name(f"a{number}"), remaining=0) for number in range(100)]
+    policies = [Quota(Name(f"A{number}"), limit=number) for number in range(1, 101)]
+    found = joined(told, policies)
+    assert [quota.limit for quota in found] == [None, *range(1, 100), 100]
+    assert looks == 200
