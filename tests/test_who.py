@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from threading import get_ident
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
@@ -77,6 +77,53 @@ async def test_a_user_is_looked_up_in_a_thread() -> None:
     assert (await acaller_of(own)).caller.tenant == "user:7"
     assert len(asked) == 2
     assert get_ident() not in asked
+
+
+class Member:
+    """A user that a project has of its own, and finds when it is asked something."""
+
+    def __init__(self, asked: list[int]) -> None:
+        self.asked = asked
+
+    @property
+    def is_authenticated(self) -> bool:
+        return self.pk == 7
+
+    @property
+    def pk(self) -> int:
+        self.asked.append(get_ident())
+        return 7
+
+
+class LateMember(User):
+    """Django's, but for one thing that it finds out when it is asked."""
+
+    asked: ClassVar[list[int]] = []
+
+    class Meta:
+        proxy = True
+        app_label = "auth"
+
+    @property
+    def is_authenticated(self) -> bool:  # type: ignore[override]
+        self.asked.append(get_ident())
+        return True
+
+
+@pytest.mark.parametrize("is_lazy", [False, True])
+@pytest.mark.parametrize("kind", ["own", "derived"])
+async def test_a_user_who_may_ask_the_database_is_looked_at_in_a_thread(
+    kind: str, is_lazy: bool
+) -> None:
+    request, asked = factory.get("/", REMOTE_ADDR="192.0.2.1"), list[int]()
+    LateMember.asked = asked
+    user: Any = Member(asked) if kind == "own" else LateMember(pk=7)
+    request.user = lazily(user, []) if is_lazy else user
+    if is_lazy:
+        # It is known who it is, but not all about them.
+        assert request.user.__class__ is type(user)
+    assert (await acaller_of(request)).caller.tenant == "user:7"
+    assert asked and get_ident() not in asked
 
 
 @pytest.mark.parametrize("user", [None, User(pk=7), lazily(User(pk=7), []), AnonymousUser()])
