@@ -179,6 +179,23 @@ def test_only_what_has_an_end_is_ended(admin_client: Client, tenant: Tenant) -> 
     assert not LogEntry.objects.exists()
 
 
+def whoever_knows_is_away(key: str) -> str:
+    raise ConnectionError("no billing")
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_limits_that_nobody_can_tell(
+    admin_client: Client, tenant: Tenant, settings: Any, method: str
+) -> None:
+    settings.RATELIMITS = {"PLAN": f"{__name__}.whoever_knows_is_away"}
+    response = getattr(admin_client, method)(f"{TENANTS}{tenant.pk}/raise/", follow=True)
+    assert response.redirect_chain == [(f"{TENANTS}{tenant.pk}/change/", 302)]
+    html = response.content.decode()
+    assert "None can be raised now: the limits are unavailable." in html
+    assert "The limits are unavailable: what the setting PLAN names fails." in html
+    assert not TenantLimit.objects.exists()
+
+
 def test_once_over_it_has_its_old_reason(admin_client: Client, tenant: Tenant) -> None:
     row = tenant.limits.create(name="api", rate="200/m", reason="the contract")
     response = post(admin_client, tenant, until="hour", reason="a launch")

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from ratelimits.exceptions import CatalogUnavailable
 from ratelimits.models import Tenant, TenantLimit
 from ratelimits.raising import end, lowers, raised
 from ratelimits.rates import Rate
@@ -158,8 +159,14 @@ class RaisesAdmin(PagesAdmin[Tenant]):
         if not self.may_raise(request, tenant):
             raise PermissionDenied
         posted = request.POST if request.method == "POST" else None
-        form = RaiseForm(standing_of(tenant.key), posted)
-        if not form.is_valid() or not self._raised(request, tenant, form):
+        try:
+            form = RaiseForm(standing_of(tenant.key), posted)
+            done = form.is_valid() and self._raised(request, tenant, form)
+        except CatalogUnavailable:
+            # Perhaps whoever the setting PLAN asks is away.
+            messages.error(request, _("None can be raised now: the limits are unavailable."))
+            return HttpResponseRedirect(self.url_of("change", tenant.pk))
+        if not done:
             template, title = "admin/ratelimits/tenant/raise.html", _("Raise a limit for a while")
             return self.page(request, template, title, tenant, form=form)
         return HttpResponseRedirect(self.url_of("change", tenant.pk))

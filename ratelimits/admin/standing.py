@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from ratelimits.catalog import Caller
-from ratelimits.exceptions import CatalogUnavailable
+from ratelimits.exceptions import CatalogUnavailable, PlanUnknown
 from ratelimits.limits import Limit
 from ratelimits.models import Plan, TenantLimit
 from ratelimits.overrides import named
@@ -72,14 +72,20 @@ def panel_of(who: str | Caller, viewer: Viewer, own: Iterable[TenantLimit] = ())
     caller = Caller(who) if isinstance(who, str) else who
     try:
         standing = standing_of(caller)
-    except CatalogUnavailable:
-        return Panel(None, (_("The limits are unavailable: the database can't be read."),), ())
+    except CatalogUnavailable as error:
+        return Panel(None, (_unavailable(error),), ())
     # What was raised for a while, and is over, is what it was before, for the reason it had then.
     in_force = ((row.afterwards() if row.is_over else None) or row for row in own)
     rows_by_name = {row.name: row for row in in_force}
     plan, hour = _plan_link(standing, viewer), lately(caller)
     rows = (_row(found, plan, rows_by_name, hour) for found in standing.limits)
     return Panel(standing, tuple(verdict(standing, hour)), tuple(rows))
+
+
+def _unavailable(error: CatalogUnavailable) -> str:
+    if isinstance(error.__cause__, PlanUnknown):
+        return _("The limits are unavailable: what the setting PLAN names fails.")
+    return _("The limits are unavailable: the database can't be read.")
 
 
 def _row(
