@@ -18,6 +18,8 @@ from django.utils.translation import gettext
 
 from ratelimits.models.base import LimitModel
 
+from .stale import StaleFormSet
+
 M = TypeVar("M", bound=models.Model)
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ class TrapsAdmin(ModelAdmin[M]):
             messages.warning(request, trap)
 
 
-class LimitFormSet(InlineFormSet):
+class LimitFormSet(StaleFormSet, InlineFormSet):
     """Rows whose boxes for deletion have a name too."""
 
     def add_fields(self, form: forms.Form, index: int | None) -> None:
