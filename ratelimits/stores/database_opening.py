@@ -7,7 +7,7 @@ from collections.abc import Generator
 from copy import deepcopy
 from typing import Any
 
-from django.db import OperationalError, connections
+from django.db import Error, OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import load_backend
 
@@ -31,7 +31,11 @@ def open_connection(alias: str, timeout: float) -> BaseDatabaseWrapper:
     backend: Any = load_backend(settings["ENGINE"])
     connection: BaseDatabaseWrapper = backend.DatabaseWrapper(settings, alias)
     connection.inc_thread_sharing()
-    connection.ensure_connection()
+    try:
+        connection.ensure_connection()
+    except Error as error:
+        # As it reads it could be of a statement, which may have been done; none was sent.
+        raise type(error)(f"Error connecting to the database: {error}") from error
     if connection.vendor == "sqlite":
         _prepare(connection, timeout)
     else:

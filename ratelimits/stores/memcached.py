@@ -163,7 +163,11 @@ class MemcachedStore(ValueStore):
     def _changed(self, key: str, seconds: int, make: Make, made: Mapping[str, bytes]) -> bytes:
         deadline = time.monotonic() + self.timeout
         while True:
-            item = self.servers.gets([key]).get(key)
+            try:
+                item = self.servers.gets([key]).get(key)
+            except StoreUnavailable as error:
+                # Nothing was sent that changes anything, so that it may be tried again.
+                raise StoreUnavailable(str(error)) from None
             value = make(key, None if item is None else item.value, made)
             if self._swap(Write(key, value, seconds * SECOND), item):
                 return value

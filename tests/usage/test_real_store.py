@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import OperationalError, connections
 
 from ratelimits import limiter, usage
 from ratelimits.exceptions import StoreUnavailable
 from ratelimits.models import Plan
+from ratelimits.stores import get_store
+from ratelimits.stores.charging import may_be_done
+from ratelimits.stores.database_opening import open_connection
+from ratelimits.stores.guarded import GuardedStore
 from ratelimits.usage import Counts
 from tests.clusters import RedisCluster
 from tests.conformance.watching import watch
 from tests.fresh import PATIENT
-from tests.servers import RedisServer
-from tests.settings import redis_caches
+from tests.servers import MemcachedServer, RedisServer
+from tests.settings import memcached_caches, redis_caches
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -82,6 +88,36 @@ def test_a_server_that_never_heard_of_it(on_redis: RedisServer, settings: Any) -
         on_redis.cont()
     usage.flush()
     assert _read("acme") == (1, 0)
+
+
+def test_a_memcached_that_was_only_read(
+    memcached_server: MemcachedServer, settings: Any, fresh: None
+) -> None:
+    settings.CACHES = memcached_caches(memcached_server.address)
+    settings.RATELIMITS = {**PATIENT, "STORE_TIMEOUT": 1}
+    assert limiter.take("acme").allowed
+    memcached_server.stop()
+    try:
+        with pytest.raises(StoreUnavailable):
+            usage.flush()
+    finally:
+        memcached_server.cont()
+    usage.flush()
+    assert _read("acme") == (1, 0)
+    guarded = get_store()
+    assert isinstance(guarded, GuardedStore)
+    guarded.store.close()
+
+
+def test_a_database_that_was_never_connected_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connections.settings["default"], "NAME", str(tmp_path / "none" / "db"))
+    with pytest.raises(OperationalError, match="Error connecting to") as caught:
+        open_connection("default", 1.0)
+    error = StoreUnavailable("away")
+    error.__cause__ = caught.value
+    assert not may_be_done(error)
 
 
 def _read(key: str) -> tuple[int, int] | None:
