@@ -109,12 +109,13 @@ class Recorder:
     def _last(self) -> None:
         """When the interpreter ends."""
         if self.by_itself:
-            self._write_quietly()
+            self._write_quietly(is_last=True)
 
-    def _write_quietly(self) -> None:
+    def _write_quietly(self, is_last: bool = False) -> None:
+        """The last one waits for what a thread is writing just now, which would end with it."""
         try:
             self.count()
-            if self._kept and _may_write():
+            if (self._kept or is_last) and _may_write():
                 self.flush()
             self._failures = 0
         except (StoreUnavailable, StoreError) as error:

@@ -252,3 +252,16 @@ def test_pages_end_later_than_they_are_read() -> None:
     pages = pages_of(pages_minute())
     assert pages.minute_seconds > 3 * 3600
     assert pages.hour_seconds > 3 * 86400
+
+
+def test_the_end_waits_for_what_is_being_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread has taken the last batch and not sent it yet, and would end with the process."""
+    monkeypatch.setattr(recorder, "by_itself", True)
+    last = threading.Thread(target=recorder._last)
+    with recorder._writing:
+        assert not recorder._kept
+        last.start()
+        last.join(0.5)
+        assert last.is_alive()
+    last.join(30)
+    assert not last.is_alive()
