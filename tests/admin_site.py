@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.test import Client
 from django.urls import path
 
 urlpatterns = [path("admin/", admin.site.urls)]
 PLANS = "/admin/ratelimits/plan/"
 TENANTS = "/admin/ratelimits/tenant/"
 SERVICE = "/admin/ratelimits/servicelimit/"
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    """Somebody who may enter, and nothing more until allow() says so."""
+    client.force_login(get_user_model().objects.create_user("staff", is_staff=True))
+    return client
+
+
+def allow(*names: str) -> None:
+    """Give the staff user permissions, by their codenames."""
+    from django.contrib.auth.models import Permission
+
+    user = get_user_model().objects.get(username="staff")
+    user.user_permissions.add(*Permission.objects.filter(codename__in=names))
 
 
 def limit_data(*limits: dict[str, Any], initial: int = 0) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from django.db import connections
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
+from tests.admin_site import staff  # noqa: F401 (a fixture)
 from tests.clusters import RedisCluster
 from tests.fresh import forget_everything, fresh, on_redis, still  # noqa: F401 (fixtures)
 from tests.servers import (

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from ratelimits.models import Plan, PlanLimit, ServiceLimit, Tenant, TenantLimit
@@ -13,6 +12,7 @@ from tests.admin_site import (
     PLANS,
     SERVICE,
     TENANTS,
+    allow,
     plan_data,
 )
 
@@ -29,17 +29,6 @@ def plan() -> Plan:
 @pytest.fixture
 def tenant(plan: Plan) -> Tenant:
     return Tenant.objects.create(key="acme", name="Acme", plan=plan)
-
-
-@pytest.fixture
-def staff(client: Client) -> Client:
-    client.force_login(User.objects.create_user("staff", is_staff=True))
-    return client
-
-
-def allow(client: Client, *names: str) -> None:
-    user = User.objects.get(username="staff")
-    user.user_permissions.add(*Permission.objects.filter(codename__in=names))
 
 
 @pytest.mark.parametrize("page", [PLANS, TENANTS, SERVICE])
@@ -182,7 +171,7 @@ def test_staff_without_permissions_see_nothing(staff: Client, page: str) -> None
 
 
 def test_staff_may_look_without_editing(staff: Client, tenant: Tenant) -> None:
-    allow(staff, "view_plan", "view_planlimit")
+    allow("view_plan", "view_planlimit")
     page = f"{PLANS}{tenant.plan_id}/change/"
     html = staff.get(page).content.decode()
     assert "100/m" in html and 'name="limits-0-rate"' not in html
@@ -196,7 +185,7 @@ def test_staff_may_look_without_editing(staff: Client, tenant: Tenant) -> None:
 
 
 def test_limits_have_permissions_of_their_own(staff: Client, plan: Plan) -> None:
-    allow(staff, "view_plan", "change_plan")
+    allow("view_plan", "change_plan")
     assert "100/m" not in staff.get(f"{PLANS}{plan.pk}/change/").content.decode()
     data = plan_data({"rate": "1/s"}, name="Renamed", slug="free", is_default="on")
     assert staff.post(f"{PLANS}{plan.pk}/change/", data).status_code == 302

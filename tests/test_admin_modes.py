@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from ratelimits.models import ModeSwitch
 from ratelimits.switching import mode_now
-from tests.admin_site import warnings_of
+from tests.admin_site import allow, warnings_of
 from tests.servers import RedisServer
 
 pytestmark = [
@@ -24,17 +23,6 @@ pytestmark = [
 PAGE = "/admin/ratelimits/modeswitch/"
 ADD = PAGE + "add/"
 DATA = {"mode": "shadow", "seconds": "1800", "reason": "A client went mad."}
-
-
-@pytest.fixture
-def staff(client: Client) -> Client:
-    client.force_login(User.objects.create_user("staff", is_staff=True))
-    return client
-
-
-def allow(*names: str) -> None:
-    user = User.objects.get(username="staff")
-    user.user_permissions.add(*Permission.objects.filter(codename__in=names))
 
 
 def test_a_switch_by_who_may(staff: Client) -> None:

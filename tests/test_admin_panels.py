@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 
 from ratelimits import usage
 from ratelimits.limiter import take
 from ratelimits.models import ModeSwitch, Plan, ServiceLimit
 from ratelimits.switching import mode_now
-from tests.admin_site import PLANS, SERVICE
+from tests.admin_site import PLANS, SERVICE, allow
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -25,15 +25,9 @@ ADD = "/admin/ratelimits/modeswitch/add/"
 
 
 @pytest.fixture
-def staff(client: Client) -> Client:
-    client.force_login(User.objects.create_user("staff", is_staff=True))
+def staff(staff: Client) -> Client:
     allow("view_tenant")
-    return client
-
-
-def allow(*names: str) -> None:
-    user = User.objects.get(username="staff")
-    user.user_permissions.add(*Permission.objects.filter(codename__in=names))
+    return staff
 
 
 def text(client: Client, **headers: Any) -> str:

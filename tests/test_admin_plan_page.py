@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from ratelimits.limiter import peek
 from ratelimits.models import Plan, Tenant
-from tests.admin_site import PLANS, TENANTS
+from tests.admin_site import PLANS, TENANTS, allow
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.admin_site")]
 
@@ -35,17 +34,6 @@ def pro() -> Plan:
 @pytest.fixture
 def tenants(free: Plan) -> list[Tenant]:
     return [Tenant.objects.create(key=key, plan=free) for key in ("acme", "bakery")]
-
-
-@pytest.fixture
-def staff(client: Client) -> Client:
-    client.force_login(User.objects.create_user("staff", is_staff=True))
-    return client
-
-
-def allow(*names: str) -> None:
-    user = User.objects.get(username="staff")
-    user.user_permissions.add(*Permission.objects.filter(codename__in=names))
 
 
 def many(plan: Plan, number: int) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from ratelimits import usage
@@ -15,7 +14,7 @@ from ratelimits.limiter import take
 from ratelimits.models import Plan, PlanLimit, ServiceLimit, Tenant
 from ratelimits.stores import get_store
 from ratelimits.stores.guarded import GuardedStore
-from tests.admin_site import PLANS, SERVICE
+from tests.admin_site import PLANS, SERVICE, allow
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -35,17 +34,6 @@ def plan() -> Plan:
 @pytest.fixture
 def service() -> ServiceLimit:
     return ServiceLimit.objects.create(name="all", rate="2/h", mode="shadow")
-
-
-@pytest.fixture
-def staff(client: Client) -> Client:
-    client.force_login(User.objects.create_user("staff", is_staff=True))
-    return client
-
-
-def allow(*names: str) -> None:
-    user = User.objects.get(username="staff")
-    user.user_permissions.add(*Permission.objects.filter(codename__in=names))
 
 
 def page(plan: Plan) -> str:

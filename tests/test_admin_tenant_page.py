@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 from freezegun import freeze_time
@@ -15,7 +15,7 @@ from freezegun import freeze_time
 from ratelimits.admin import resets
 from ratelimits.limiter import peek, take
 from ratelimits.models import Plan, Tenant, TenantLimit
-from tests.admin_site import TENANTS
+from tests.admin_site import TENANTS, allow
 from tests.doors import for_everyone, make_plan, per_address
 from tests.servers import RedisServer
 
@@ -30,17 +30,6 @@ def plan() -> Plan:
 @pytest.fixture
 def tenant(plan: Plan) -> Tenant:
     return Tenant.objects.create(key="acme", name="Acme", plan=plan)
-
-
-@pytest.fixture
-def staff(client: Client) -> Client:
-    client.force_login(User.objects.create_user("staff", is_staff=True))
-    return client
-
-
-def allow(*names: str) -> None:
-    user = User.objects.get(username="staff")
-    user.user_permissions.add(*Permission.objects.filter(codename__in=names))
 
 
 def page(tenant: Tenant, name: str = "change") -> str:
