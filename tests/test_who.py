@@ -102,7 +102,8 @@ class LateMember(User):
 
     class Meta:
         proxy = True
-        app_label = "auth"
+        # Of no app that is installed, so that none lacks a migration for it.
+        app_label = "tests"
 
     @property
     def is_authenticated(self) -> bool:  # type: ignore[override]
