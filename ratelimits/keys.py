@@ -20,19 +20,20 @@ def digest(*parts: str) -> str:
     """
     encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
     text = b"".join(b"%d:%b" % (len(part), part) for part in encoded)
-    value = blake2b(text, key=_secret(), digest_size=12).digest()
+    value = blake2b(text, key=secret_for(b"ratelimits.keys"), digest_size=12).digest()
     return urlsafe_b64encode(value).decode()
 
 
 @cache
-def _secret() -> bytes:
+def secret_for(use: bytes) -> bytes:
+    """32 bytes from the project's secret, other ones for each use. `use`: at most 16 bytes."""
     secret = conf.KEY_SECRET or settings.SECRET_KEY
-    return blake2b(force_bytes(secret), person=b"ratelimits.keys", digest_size=32).digest()
+    return blake2b(force_bytes(secret), person=use, digest_size=32).digest()
 
 
 def _forget(*, setting: str, **kwargs: object) -> None:
     if setting in ("RATELIMITS", "SECRET_KEY"):
-        _secret.cache_clear()
+        secret_for.cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="ratelimits.keys")

@@ -13,11 +13,9 @@ from functools import cache
 from hashlib import blake2b
 from hmac import compare_digest
 
-from django.conf import settings
 from django.core.signals import setting_changed
-from django.utils.encoding import force_bytes
 
-from .conf import conf
+from .keys import secret_for
 
 PROOF = 16
 BLOCK = 64
@@ -68,19 +66,12 @@ def _digest(begun: blake2b, text: bytes) -> bytes:
 # A copy of one that has its key already takes a third of the time.
 @cache
 def _begun(use: str, purpose: str, size: int) -> blake2b:
-    return blake2b(key=_key(use), person=purpose.encode(), digest_size=size)
-
-
-@cache
-def _key(use: str) -> bytes:
-    secret = force_bytes(conf.KEY_SECRET or settings.SECRET_KEY)
-    person = f"rl.seal.{use}".encode()
-    return blake2b(secret, person=person, digest_size=32).digest()
+    key = secret_for(f"rl.seal.{use}".encode())
+    return blake2b(key=key, person=purpose.encode(), digest_size=size)
 
 
 def _forget(*, setting: str, **kwargs: object) -> None:
     if setting in ("RATELIMITS", "SECRET_KEY"):
-        _key.cache_clear()
         _begun.cache_clear()
 
 
