@@ -54,7 +54,7 @@ class FailingStore(Store):
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None
     ) -> Answer:
         at = microseconds() + self.ahead if now is None else now
-        charges = operation is Operation.CHARGE and group is not PROBE
+        charges = operation is Operation.CHARGE and group.slots[0] is not PROBE
         scripted = bool(self.script) and charges
         fault = self.script.pop(0) if scripted else self.fault
         if fault is None or self.does:

@@ -36,6 +36,7 @@ class Breaker:
         # Its text alone: the error itself knows the request that met it.
         self._fault: str | None = None
         self._process = 0
+        self._is_stopped = False
         self._aside = Aside()
 
     @property
@@ -88,6 +89,14 @@ class Breaker:
             self._after()
         return True
 
+    def stop(self) -> None:
+        """Look for it no longer. Whoever still asks finds it as it was."""
+        self._is_stopped = True
+
+    def look(self) -> bool:
+        """Whether there is nothing left to look for."""
+        return self._is_stopped or self.close()
+
     def _answers(self) -> bool:
         try:
             self._probe()
@@ -104,5 +113,5 @@ def _look_after(reference: weakref.ref[Breaker]) -> None:
     while not is_back:
         time.sleep(PROBE_EVERY)
         breaker = reference()
-        is_back = breaker is None or breaker.close()
+        is_back = breaker is None or breaker.look()
         del breaker

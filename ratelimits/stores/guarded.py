@@ -31,7 +31,7 @@ MOST = 1000
 
 # What a probe takes from. Never empty, so that a probe always has something to write: a server
 # that can be read only, or is full, is as good as away.
-PROBE = Group((Slot(Limit("probe", Rate(1_000_000, 1)), "probe"),))
+PROBE = Slot(Limit("probe", Rate(1_000_000, 1)), "probe")
 
 
 class GuardedStore(Store):
@@ -47,6 +47,8 @@ class GuardedStore(Store):
         self.levels = Levels()
         self.charging = Charging(store, self.levels, self._local, self._hear)
         self.breaker = Breaker(self._probe, self._is_back)
+        # One for each: a group keeps the store that made something of it.
+        self._probed = Group((PROBE,))
         self._once_back: deque[Callable[[], None]] = deque(maxlen=MOST)
         # There are few threads for async callers: who waits for one finds the store gone.
         store.before = self.breaker.check  # type: ignore[method-assign]
@@ -172,7 +174,8 @@ class GuardedStore(Store):
             self._once_back.append(then)
 
     def stop(self) -> None:
-        """The store was replaced, as in tests: do nothing more when it is back."""
+        """The store was replaced, as in tests: do not look for it, nor anything when it is back."""
+        self.breaker.stop()
         self.charging.stop()
         self._once_back.clear()
 
@@ -185,7 +188,7 @@ class GuardedStore(Store):
     def _probe(self) -> None:
         # One that is busy is there.
         with suppress(StoreBusy):
-            self.store.run(Operation.CHARGE, PROBE, [1])
+            self.store.run(Operation.CHARGE, self._probed, [1])
         self.charging.begin()
 
     def _local(self) -> LocalStore:

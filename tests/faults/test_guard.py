@@ -36,6 +36,8 @@ class Failing(Store):
     ) -> Answer:
         with self.lock:
             self.asked += 1
+        # As real ones keep what they make of a group.
+        group.prepared[self] = self
         answer: Answer = self.fail()
         return answer
 
@@ -53,7 +55,9 @@ class Failing(Store):
 
 
 def takes(guarded: GuardedStore, times: int) -> list[bool]:
-    return [guarded.run(Operation.TAKE, GROUP, [1]).allowed for _ in range(times)]
+    # One of its own: a group keeps the stores that it was asked of.
+    group = Group(GROUP.slots)
+    return [guarded.run(Operation.TAKE, group, [1]).allowed for _ in range(times)]
 
 
 def away() -> None:
@@ -150,21 +154,21 @@ def test_a_probe_that_finds_a_bug(
     assert "probe" in caplog.text
 
 
-def test_a_store_that_was_replaced_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_store_that_was_replaced_is_left_alone(
+    is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(breakers, "PROBE_EVERY", 0.01)
-    asked: list[int] = []
-
-    def noting() -> None:
-        asked.append(1)
-        away()
-
-    guarded = GuardedStore(Failing(noting))
+    before = set(threading.enumerate())
+    guarded = GuardedStore(Failing(away))
     takes(guarded, 1)
-    wait_for(lambda: len(asked) > 2)
-    del guarded
-    gc.collect()
-    # A probe may be under way.
-    time.sleep(0.1)
-    before = len(asked)
-    time.sleep(0.1)
-    assert len(asked) == before
+    probing = [one for one in threading.enumerate() if one not in before]
+    assert [one.name for one in probing] == ["ratelimits-probe"]
+    wait_for(lambda: guarded.store.asked > 2)  # type: ignore[attr-defined]
+    if is_told:
+        guarded.stop()
+    else:
+        # Nobody has it any more.
+        del guarded
+        gc.collect()
+    wait_for(lambda: not probing[0].is_alive())
