@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any, NamedTuple, TypeVar
-
-from django.core.exceptions import ImproperlyConfigured
-from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
+from typing import NamedTuple
 
 from . import rows
 from .conf import conf
-from .exceptions import CatalogUnavailable, PlanUnknown
+from .keeping import Kept, put, read
 from .keys import digest
 from .limits import Limit, Owner
 from .logs import logger, once
@@ -25,17 +19,8 @@ from .stores.base import Group, Slot
 # Tenants, and addresses of anonymous callers, that a process keeps at once.
 MOST_TENANTS = 200_000
 MOST_ADDRESSES = 10_000
-# Seconds until the database is asked again after it failed.
-RETRY = 1.0
-# Seconds that is kept what was read in a transaction. On most databases one sees what was there
-# when it began, which may be older than an edit that everybody else knows of already.
-OLD_SNAPSHOT = 1.0
-# Those where each query of a transaction sees all that is committed, unless set otherwise.
-READ_COMMITTED = ("postgresql", "oracle")
 # Seconds between looks at the store for requests of which nothing is counted.
 LOOK = 1.0
-
-T = TypeVar("T")
 
 
 class Caller(NamedTuple):
@@ -61,20 +46,6 @@ class Prepared(NamedTuple):
         return (
             self.plans is plans.value and self.version == plans.version and self.until > time.time()
         )
-
-
-@dataclass
-class Kept:
-    """What was read, with the version that it was read under and when to read it again."""
-
-    value: Any
-    version: str
-    until: float
-    groups: dict[Any, Prepared] = field(default_factory=dict)
-
-    @property
-    def fresh(self) -> bool:
-        return time.monotonic() < self.until
 
 
 class Catalog:
@@ -122,11 +93,12 @@ class Catalog:
         plans = self.plans()
         if caller.tenant is None:
             return self._group(plans, self._anonymous(caller.address), caller, scope)
-        own = self._tenants.get(caller.tenant)
+        key = caller.tenant
+        own = self._tenants.get(key)
         if own is None or not own.fresh:
             version = own.version if own else ""
-            own = self._read(lambda: rows.load_tenant(caller.tenant or ""), own, version)
-            _put(self._tenants, caller.tenant, own, MOST_TENANTS)
+            own = read(lambda: rows.load_tenant(key), own, version, self.versioned)
+            put(self._tenants, key, own, MOST_TENANTS)
         return self._group(plans, own, caller, scope)
 
     def made_of(self, caller: Caller) -> tuple[rows.Plans, rows.Own | None]:
@@ -143,8 +115,8 @@ class Catalog:
         """All plans, from the database if they are not known or not fresh. Raises as load()."""
         plans = self._plans
         if plans is None or not plans.fresh:
-            read = self._read(self._load_plans, plans, self.version)
-            plans = self._plans = _unchanged(plans, read)
+            found = read(self._load_plans, plans, self.version, self.versioned)
+            plans = self._plans = _unchanged(plans, found)
         return plans
 
     def _load_plans(self) -> rows.Plans:
@@ -202,23 +174,11 @@ class Catalog:
         self._due = now + LOOK
         return True
 
-    def _read(self, load: Callable[[], Any], before: Kept | None, version: str) -> Kept:
-        ttl = conf.CATALOG_TTL * random.uniform(0.8, 1.0)
-        if self.versioned and _may_be_old():
-            ttl = min(ttl, OLD_SNAPSHOT)
-        try:
-            return Kept(_in_savepoint(load), version, time.monotonic() + ttl)
-        except (Error, ImproperlyConfigured, PlanUnknown) as error:
-            _report(error)
-            if before is None:
-                raise CatalogUnavailable(str(error)) from error
-            return Kept(before.value, version, time.monotonic() + RETRY)
-
     def _anonymous(self, address: str | None) -> Kept:
         kept = self._addresses.get(address)
         if kept is None:
             kept = Kept(None, "", 0.0)
-            _put(self._addresses, address, kept, MOST_ADDRESSES)
+            put(self._addresses, address, kept, MOST_ADDRESSES)
         return kept
 
     def _group(self, plans: Kept, own: Kept | None, caller: Caller, scope: str | None) -> Group:
@@ -227,7 +187,7 @@ class Catalog:
         address = caller.address if plans.value.by_address else None
         mode = self.mode
         key = (scope, mode, address, caller.only_address)
-        found = own.groups.get(key)
+        found: Prepared | None = own.groups.get(key)
         if found is not None and found.holds(plans):
             return found.group
         if len(own.groups) > 64:
@@ -248,20 +208,6 @@ class Catalog:
         if caller.tenant is None:
             return (of_plans,)
         return (of_plans, (tenant_key(caller.tenant), own.version))
-
-
-def _report(error: Exception) -> None:
-    if isinstance(error, PlanUnknown):
-        once.error(
-            f"A tenant's plan is not known ({error}); what is known from before stays.",
-            # Of each tenant it may say something else, and is one fault even so.
-            topic=f"PLAN raises {type(error.__cause__).__name__}",
-        )
-    else:
-        once.error(
-            f"The limits can't be read from the database ({error}); those known from before "
-            "stay in force. Has ratelimits been migrated?"
-        )
 
 
 def plans_key() -> str:
@@ -290,34 +236,6 @@ def _unchanged(before: Kept | None, now: Kept) -> Kept:
     if before is not None and before.value == now.value:
         now.value = before.value
     return now
-
-
-def _in_savepoint(load: Callable[[], Any]) -> Any:
-    """Reads so that a failure leaves a transaction around it usable."""
-    connection = _connection()
-    if not connection.in_atomic_block:
-        return load()
-    with transaction.atomic(using=connection.alias):
-        return load()
-
-
-def _may_be_old() -> bool:
-    """Whether what is read here may be older than the last commit."""
-    connection = _connection()
-    if not connection.in_atomic_block:
-        return False
-    options = connection.settings_dict.get("OPTIONS") or {}
-    return connection.vendor not in READ_COMMITTED or "isolation_level" in options
-
-
-def _connection() -> BaseDatabaseWrapper:
-    return connections[rows.write_alias() or DEFAULT_DB_ALIAS]
-
-
-def _put(kept: dict[Any, Kept], key: Any, value: Kept, most: int) -> None:
-    if key not in kept and len(kept) >= most:
-        kept.pop(next(iter(kept)), None)
-    kept[key] = value
 
 
 def own_subject(caller: Caller) -> str:

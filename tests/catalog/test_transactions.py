@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
-from ratelimits import catalog, edits
+from ratelimits import edits, keeping
 from ratelimits.catalog import Caller
 from ratelimits.limiter import take
 from ratelimits.models import PlanLimit, Tenant
@@ -114,7 +114,7 @@ def test_an_edit_that_an_open_transaction_can_not_see(
     on_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It reads what it sees, and nobody goes on with that."""
-    monkeypatch.setattr(catalog, "OLD_SNAPSHOT", 0.0)
+    monkeypatch.setattr(keeping, "OLD_SNAPSHOT", 0.0)
     assert quotas("acme") == OLD
     with transaction.atomic():
         # What others committed is told by the store, and not to be seen here yet.
@@ -137,7 +137,7 @@ def test_how_long_is_kept_what_a_transaction_read(
     edits.shared.clear()
     with transaction.atomic():
         if sees_commits:
-            monkeypatch.setattr(catalog, "READ_COMMITTED", [connection.vendor])
+            monkeypatch.setattr(keeping, "READ_COMMITTED", [connection.vendor])
         monkeypatch.setitem(connections["default"].settings_dict, "OPTIONS", options)
         loaded = edits.shared.load(Caller("acme"), "")
         assert [slot.limit.quota for slot in loaded.slots] == [10]

@@ -11,7 +11,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 from django.test import override_settings
 
-from ratelimits import catalog
+from ratelimits import keeping
 from ratelimits.conf import conf
 from ratelimits.limiter import take
 from ratelimits.models import PlanLimit, Tenant
@@ -42,7 +42,7 @@ def unreadable() -> Iterator[list[str]]:
 def test_the_last_known_limits_stay(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(catalog, "RETRY", 0.0)
+    monkeypatch.setattr(keeping, "RETRY", 0.0)
     assert quotas("acme") == {"n": 10}
     PlanLimit.objects.filter(plan__slug="pro").update(rate="15/h")
     with unreadable() as tried:
@@ -55,7 +55,7 @@ def test_the_last_known_limits_stay(
 
 
 def test_it_is_not_asked_for_each_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "RETRY", 60.0)
+    monkeypatch.setattr(keeping, "RETRY", 60.0)
     quotas("acme")
     plans_edited.send(sender=None, using="default")
     with unreadable() as tried:
@@ -112,7 +112,7 @@ def billing_is_down(key: str) -> str:
 def test_the_last_known_limits_stay_while_the_plan_is_not_known(
     plan: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(catalog, "RETRY", 0.0)
+    monkeypatch.setattr(keeping, "RETRY", 0.0)
     assert quotas("acme") == {"n": 10}
     # Not override_settings, which forgets the limits that are known.
     monkeypatch.setattr(conf, "PLAN", plan)
