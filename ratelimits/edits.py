@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from asgiref.sync import sync_to_async
@@ -26,6 +26,12 @@ from .stores import get_store
 shared = Catalog()
 
 
+class Told(Protocol):
+    """What others are told of when it is committed."""
+
+    def publish(self) -> None: ...
+
+
 @dataclass(eq=False)
 class Edit:
     """The plans, or tenants by their keys; None for any of them.
@@ -39,10 +45,7 @@ class Edit:
     switch: str | None = None
 
     def publish(self) -> None:
-        """Tell every process. They read anew before they take anything else.
-
-        If the store is away just now, they are told when it is back.
-        """
+        """Tell every process. They read anew before they take anything else."""
         told, edit = True, self
         if self.plans or self.tenants is None:
             current = _current_version()
@@ -50,15 +53,21 @@ class Edit:
                 # Once only: when the store is back, no database is asked.
                 edit = replace(self, switch=_stored_switch())
             version = _next_version(edit, current)
-            told = _set_versions({plans_key(): version})
+            told = set_versions({plans_key(): version})
             shared.forget_plans(version)
         for key in self.tenants or ():
             version = secrets.token_urlsafe(6)
-            told = _set_versions({tenant_key(key): version}) and told
+            told = set_versions({tenant_key(key): version}) and told
             shared.forget_tenant(key, version)
-        store = get_store()
-        if not told and store is not None:
-            store.once_back(edit.publish)
+        if not told:
+            publish_later(edit)
+
+
+def publish_later(edit: Told) -> None:
+    """If the store is away just now, tell other processes when it is back."""
+    store = get_store()
+    if store is not None:
+        store.once_back(edit.publish)
 
 
 def _next_version(edit: Edit, current: str) -> str:
@@ -98,8 +107,8 @@ def is_told(switch: Switch | None) -> bool:
     return Switch.read(Version.read(version).switch) == switch
 
 
-def _set_versions(versions: dict[str, str]) -> bool:
-    """Whether there is nothing left to tell."""
+def set_versions(versions: dict[str, str]) -> bool:
+    """Tell every process of new versions. Whether there is nothing left to tell."""
     store = get_store()
     if store is None:
         return True
@@ -130,7 +139,7 @@ class Transaction:
     Django keeps its hook for the commit, which a rollback to a savepoint removes.
     """
 
-    edits: list[Edit] = field(default_factory=list)
+    edits: list[Told] = field(default_factory=list)
     catalog: Catalog = field(default_factory=lambda: Catalog(versioned=False))
 
     def in_force(self, connection: BaseDatabaseWrapper) -> bool:
@@ -145,7 +154,7 @@ class Transaction:
 _open: WeakKeyDictionary[BaseDatabaseWrapper, Transaction] = WeakKeyDictionary()
 
 
-def note(edit: Edit, using: str) -> None:
+def note(edit: Told, using: str) -> None:
     """An edit was made: acts at once in this transaction, elsewhere when it is committed."""
     connection = connections[using]
     if not connection.in_atomic_block:
@@ -179,6 +188,11 @@ def is_anyone_editing() -> bool:
     # Whatever other threads do to the dictionary does not disturb a list of its keys.
     editing = [reference() for reference in _open.keyrefs()]
     return any(connection.in_atomic_block for connection in editing if connection is not None)
+
+
+def is_editing() -> bool:
+    """Whether the transaction that this thread is in has edits, which others must not see yet."""
+    return is_anyone_editing() and _catalog() is not shared
 
 
 def _catalog() -> Catalog:

@@ -124,12 +124,11 @@ def _limits(rows: Iterable[Any]) -> Iterable[Limit]:
 
 
 def _costs(rows: Iterable[Any]) -> dict[str, int]:
-    return {row.scope: row.cost for row in rows if not _is_left_out(row)}
+    return {row.scope: row.cost for row in rows if not is_left_out(row, fault_of(row))}
 
 
-def _is_left_out(row: Any) -> bool:
+def is_left_out(row: Any, wrong: str) -> bool:
     """Whether a row was written past the form and means nothing, which is logged once."""
-    wrong = fault_of(row)
     if wrong:
         once.error(f"{row._meta.label} {row.pk} {row.name!r} is left out: {wrong}")
     return bool(wrong)
@@ -137,7 +136,7 @@ def _is_left_out(row: Any) -> bool:
 
 def limit_of(row: Any) -> Limit | None:
     """The limit that a row of any of the models means, None if it means nothing."""
-    if _is_left_out(row):
+    if is_left_out(row, fault_of(row)):
         return None
     return Limit(
         name=row.name,

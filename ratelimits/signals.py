@@ -54,6 +54,10 @@ plans_edited = Signal()
 # old and new ones; None if any tenant may be meant).
 tenants_edited = Signal()
 
+# Upstreams or their limits were changed in bulk. kwargs: using, keys (a list of slugs, old and new
+# ones; None if any upstream may be meant).
+upstreams_edited = Signal()
+
 # An operator switched the mode of all limits. kwargs: mode ("settings" ends what was in force),
 # until (a datetime), by, reason. Sent once, by the process in which that was done.
 mode_switched = Told()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ratelimits import edits
+from ratelimits.client import upstreams
 from ratelimits.clock import microseconds
 from ratelimits.hearing import hearing
 from ratelimits.logs import once
@@ -35,6 +36,7 @@ PATIENT = {
 def forget_everything() -> None:
     edits.shared.clear()
     edits._open.clear()
+    upstreams.forget_all()
     once.forget()
     lately.forget()
     storms._until.clear()

@@ -91,7 +91,7 @@ def heard() -> Iterator[list[Any]]:
 
 
 def test_refresh_announces_everything(heard: list[Any]) -> None:
-    assert "all plans and tenants" in run("ratelimits_refresh")
+    assert "all plans, tenants and upstreams" in run("ratelimits_refresh")
     assert heard == [("plans", "default"), ("tenants", "default", None)]
 
 

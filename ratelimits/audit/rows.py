@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ratelimits import rows
-from ratelimits.checks.plans import ROWS, check_plans
+from ratelimits.checks.plans import ROWS, check_plans, name_of
 from ratelimits.doctor.findings import Finding
 from ratelimits.scopes import scopes_of_limits, scopes_of_views
 from ratelimits.tenants import examples, is_possible
@@ -26,11 +26,11 @@ def look() -> Iterator[Finding]:
 def _bad(alias: str) -> Finding:
     """Written past the form, so that requests are counted without them."""
     bad = []
-    for name in ROWS:
+    for name, fault_of in ROWS.items():
         for row in rows.model(name).objects.using(alias).order_by("pk").iterator():
-            fault = rows.fault_of(row)
+            fault = fault_of(row)
             if fault:
-                bad.append(f"{name} {row.pk} “{row.name}”: {fault}")
+                bad.append(f"{name} {row.pk} “{name_of(row)}”: {fault}")
     return found(
         "rows.bad",
         bad,

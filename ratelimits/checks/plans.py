@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.core.checks import CheckMessage, Warning
 from django.db import Error, transaction
 
 from ratelimits import rows
+from ratelimits.client import rows as upstream_rows
 
 from .base import is_on, is_plain_check, is_test_run
 
-ROWS = ("PlanLimit", "TenantLimit", "ServiceLimit", "ScopeCost")
+# The models whose rows may mean nothing, and what tells so of each.
+ROWS: Mapping[str, Callable[[Any], str]] = {
+    "PlanLimit": rows.fault_of,
+    "TenantLimit": rows.fault_of,
+    "ServiceLimit": rows.fault_of,
+    "ScopeCost": rows.fault_of,
+    "Upstream": upstream_rows.fault_of,
+    "UpstreamLimit": upstream_rows.fault_of,
+}
 
 
 def check_plans(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
@@ -62,12 +71,19 @@ def check_rows(*, databases: Sequence[str] | None = None, **kwargs: Any) -> list
         return []
 
 
+def name_of(row: Any) -> str:
+    """What an operator knows a row by."""
+    return str(getattr(row, "slug", None) or row.name)
+
+
 def _bad_rows(name: str, alias: str) -> Iterator[CheckMessage]:
+    # Of an upstream only what means nothing, since calls to it are made anyway.
+    left = "partly left" if name == "Upstream" else "left"
     for row in rows.model(name).objects.using(alias).order_by("pk").iterator():
-        fault = rows.fault_of(row)
+        fault = ROWS[name](row)
         if fault:
             yield Warning(
-                f'The {row._meta.verbose_name} "{row.name}" is left out: {fault}',
+                f'The {row._meta.verbose_name} "{name_of(row)}" is {left} out: {fault}',
                 hint="Correct it in the admin, or delete it.",
                 obj=row,
                 id="ratelimits.W032",

@@ -12,13 +12,13 @@ from django.utils.translation import gettext_lazy as _
 
 from ratelimits.fields import BadRate, RateField
 from ratelimits.rates import Rate
-from ratelimits.validation import MAX_BURST, limit_errors, validate_printable
+from ratelimits.validation import MAX_BURST, Errors, limit_errors, validate_printable
 
 from .choices import Algorithm, Mode, StoreFailure
 
 
-class LimitModel(models.Model):
-    """One rule. A token bucket, unless a subclass offers the choice."""
+class RuleModel(models.Model):
+    """So many units in a time."""
 
     name = models.CharField(
         _("name"),
@@ -40,21 +40,6 @@ class LimitModel(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(MAX_BURST)],
         help_text=_("How much a rested caller can take at once. Empty: as much as the rate says."),
     )
-    scope = models.CharField(
-        _("scope"),
-        max_length=100,
-        blank=True,
-        default="",
-        validators=[validate_printable],
-        help_text=_("The kind of request it covers, such as search. Empty: all requests."),
-    )
-    mode = models.CharField(
-        _("mode"),
-        max_length=10,
-        choices=Mode,
-        default=Mode.ENFORCE,
-        help_text=_("Shadow counts and reports, but never refuses."),
-    )
 
     class Meta:
         abstract = True
@@ -74,14 +59,13 @@ class LimitModel(models.Model):
         super().clean()
         # A bad rate has its own message already.
         if isinstance(self.rate, Rate):
-            errors = limit_errors(self.rate, self.burst, self.counts_by)
+            errors = self.rule_errors(self.rate)
             if errors:
                 raise ValidationError({**errors})
 
-    @property
-    def counts_by(self) -> str:
-        """The algorithm, also of limits that have no choice of it."""
-        return str(getattr(self, "algorithm", Algorithm.TOKEN_BUCKET))
+    def rule_errors(self, rate: Rate) -> Errors:
+        """What is wrong with it as a whole, by field."""
+        raise NotImplementedError
 
     def describe(self) -> str:
         """In words: `100 requests per minute, burst 20`."""
@@ -93,6 +77,37 @@ class LimitModel(models.Model):
             "rate": self.rate.describe(),
             "burst": self.burst,
         }
+
+
+class LimitModel(RuleModel):
+    """One rule for callers. A token bucket, unless a subclass offers the choice."""
+
+    scope = models.CharField(
+        _("scope"),
+        max_length=100,
+        blank=True,
+        default="",
+        validators=[validate_printable],
+        help_text=_("The kind of request it covers, such as search. Empty: all requests."),
+    )
+    mode = models.CharField(
+        _("mode"),
+        max_length=10,
+        choices=Mode,
+        default=Mode.ENFORCE,
+        help_text=_("Shadow counts and reports, but never refuses."),
+    )
+
+    class Meta:
+        abstract = True
+
+    def rule_errors(self, rate: Rate) -> Errors:
+        return limit_errors(rate, self.burst, self.counts_by)
+
+    @property
+    def counts_by(self) -> str:
+        """The algorithm, also of limits that have no choice of it."""
+        return str(getattr(self, "algorithm", Algorithm.TOKEN_BUCKET))
 
 
 class SoldLimitModel(LimitModel):

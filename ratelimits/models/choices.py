@@ -44,3 +44,17 @@ class Per(models.TextChoices):
 
     EVERYONE = "everyone", _("everyone together")
     ADDRESS = "address", _("each address")
+
+
+class UpstreamKind(models.TextChoices):
+    """How somebody else counts what we call."""
+
+    BUCKET = "bucket", _("bucket that refills")
+    WINDOW = "window", _("window")
+
+
+class UpstreamPer(models.TextChoices):
+    """Whose share of an upstream it is."""
+
+    CREDENTIAL = "credential", _("each credential")
+    TENANT = "tenant", _("each customer in whose name we call")

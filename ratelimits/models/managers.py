@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from django.db import models, router
+from django.dispatch import Signal
 
-from ratelimits.signals import plans_edited, tenants_edited
+from ratelimits.signals import plans_edited, tenants_edited, upstreams_edited
 
 M = TypeVar("M", bound=models.Model)
 
-# Reloading everything costs less than to name more tenants than this.
+# Reloading everything costs less than to name more tenants or upstreams than this.
 MOST_KEYS = 1000
 
 
@@ -48,7 +49,7 @@ class EditsQuerySet(models.QuerySet[M]):
         return rows._db or router.db_for_write(self.model, **rows._hints)
 
     def touched(self) -> list[str] | None:
-        """The keys of the tenants behind these rows, None if they are many or unknown."""
+        """The keys of the owners of these rows, None if they are many or unknown."""
         return None
 
     def touched_by_update(self, changes: dict[str, Any]) -> list[str] | None:
@@ -68,13 +69,16 @@ class PlansQuerySet(EditsQuerySet[M]):
         plans_edited.send(sender=self.model, using=self.write_alias)
 
 
-class _TenantKeysQuerySet(EditsQuerySet[M]):
-    # How a tenant's key is reached from a row, and the columns that make a row another's.
-    key_path = "key"
-    moved_by = frozenset({"key"})
+class KeysQuerySet(EditsQuerySet[M]):
+    """Rows that belong to an owner, who is announced by its key: a tenant, or an upstream."""
+
+    # How the owner's key is reached from a row, and the columns that make a row another's.
+    key_path: str
+    moved_by: frozenset[str]
+    signal: Signal
 
     def announce(self, touched: list[str] | None) -> None:
-        tenants_edited.send(sender=self.model, using=self.write_alias, keys=touched)
+        self.signal.send(sender=self.model, using=self.write_alias, keys=touched)
 
     def touched(self) -> list[str] | None:
         rows = self.using(self.write_alias).order_by().values_list(self.key_path, flat=True)
@@ -86,25 +90,63 @@ class _TenantKeysQuerySet(EditsQuerySet[M]):
         keys = self.touched()
         if not moved or keys is None:
             return keys
-        new = changes.get("key")
+        new = changes.get(self.key_path)
         return [*keys, new] if isinstance(new, str) else None
 
 
-class TenantsQuerySet(_TenantKeysQuerySet[M]):
+class OwnersQuerySet(KeysQuerySet[M]):
+    """Owners themselves, by the column of their key."""
+
     def touched_by_create(self, rows: list[M], changes: Any) -> list[str] | None:
-        if len(rows) > MOST_KEYS or "key" in (changes or ()):
+        if len(rows) > MOST_KEYS or self.key_path in (changes or ()):
             return None
         return [getattr(row, self.key_path) for row in rows]
 
 
-class TenantLimitsQuerySet(_TenantKeysQuerySet[M]):
-    key_path = "tenant__key"
-    moved_by = frozenset({"tenant", "tenant_id"})
+class OwnedQuerySet(KeysQuerySet[M]):
+    """Limits of an owner."""
+
+    owner: str
 
     def touched_by_create(self, rows: list[M], changes: Any) -> list[str] | None:
-        column = "tenant_id"
-        tenants = {getattr(row, column) for row in rows}
-        if len(tenants) > MOST_KEYS or self.moved_by & set(changes or ()):
+        owners = {getattr(row, f"{self.owner}_id") for row in rows}
+        if len(owners) > MOST_KEYS or self.moved_by & set(changes or ()):
             return None
-        rows_now = self.model._base_manager.using(self.write_alias).filter(tenant__in=tenants)
-        return list(rows_now.order_by().values_list(self.key_path, flat=True).distinct())
+        rows_now = self.model._base_manager.using(self.write_alias)
+        keys = rows_now.filter(**{f"{self.owner}__in": owners}).order_by()
+        return list(keys.values_list(self.key_path, flat=True).distinct())
+
+
+class TenantsQuerySet(OwnersQuerySet[M]):
+    key_path = "key"
+    moved_by = frozenset({"key"})
+    signal = tenants_edited
+
+
+class TenantLimitsQuerySet(OwnedQuerySet[M]):
+    owner = "tenant"
+    key_path = "tenant__key"
+    moved_by = frozenset({"tenant", "tenant_id"})
+    signal = tenants_edited
+
+
+class UpstreamsQuerySet(OwnersQuerySet[M]):
+    key_path = "slug"
+    moved_by = frozenset({"slug"})
+    signal = upstreams_edited
+
+
+class UpstreamLimitsQuerySet(OwnedQuerySet[M]):
+    owner = "upstream"
+    key_path = "upstream__slug"
+    moved_by = frozenset({"upstream", "upstream_id"})
+    signal = upstreams_edited
+
+
+def stored_key(row: models.Model, using: str) -> str | None:
+    """The owner's key in the database, for a row that is about to be saved."""
+    if not row.pk:
+        return None
+    rows: Any = type(row)._base_manager.using(using)
+    key: str | None = rows.filter(pk=row.pk).values_list(rows.key_path, flat=True).first()
+    return key

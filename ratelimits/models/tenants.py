@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from ratelimits.fields import read_rate
 
 from .base import SoldLimitModel
-from .managers import TenantLimitsQuerySet, TenantsQuerySet
+from .managers import TenantLimitsQuerySet, TenantsQuerySet, stored_key
 from .plans import Plan
 
 _TenantRows = models.Manager.from_queryset(TenantsQuerySet)
@@ -156,6 +156,4 @@ class TenantLimit(SoldLimitModel):
 @receiver(pre_save, sender=TenantLimit, dispatch_uid="ratelimits.tenantlimit_key")
 def _remember_stored_key(instance: Tenant | TenantLimit, using: str, **kwargs: Any) -> None:
     """Whoever had the row before has to be told of the edit too."""
-    rows = type(instance)._base_manager.using(using).filter(pk=instance.pk)
-    path = "key" if isinstance(instance, Tenant) else "tenant__key"
-    instance.stored_key = rows.values_list(path, flat=True).first() if instance.pk else None
+    instance.stored_key = stored_key(instance, using)

@@ -8,12 +8,14 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import router
 from django.utils.translation import gettext
 
-from ratelimits.models import Plan, Tenant
-from ratelimits.signals import plans_edited, tenants_edited
+from ratelimits.models import Plan, Tenant, Upstream
+from ratelimits.signals import plans_edited, tenants_edited, upstreams_edited
 
 
 class Command(BaseCommand):
-    help = "Make every process read plans and tenants again, such as after an edit in SQL."
+    help = (
+        "Make every process read plans, tenants and upstreams again, such as after an edit in SQL."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -27,7 +29,8 @@ class Command(BaseCommand):
         alias = router.db_for_write(Plan)
         if tenant is None:
             plans_edited.send(sender=Plan, using=alias)
+            upstreams_edited.send(sender=Upstream, using=alias, keys=None)
         tenants_edited.send(sender=Tenant, using=alias, keys=tenant)
-        what = ", ".join(tenant) if tenant else gettext("all plans and tenants")
+        what = ", ".join(tenant) if tenant else gettext("all plans, tenants and upstreams")
         told = gettext("The next requests read again: %s.") % what
         self.stdout.write(self.style.SUCCESS(told))
