@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from ratelimits.exceptions import RateLimitError
+from ratelimits.texts import gettext as _
 
 
 class RetryLater(RateLimitError):
@@ -31,7 +32,8 @@ class RetryLater(RateLimitError):
         return type(self), (self.delay, self.limit, self.reason), {"_raised": self._raised}
 
     def __str__(self) -> str:
-        return f"{self.reason or 'Not now'}: try again in {self.delay:.3f} s."
+        told = _("%(reason)s: try again in %(delay).3f s.")
+        return told % {"reason": self.reason or _("Not now"), "delay": self.delay}
 
     @property
     def retry_after(self) -> int:
