@@ -16,6 +16,7 @@ from ratelimits.exceptions import StoreUnavailable
 from ratelimits.limits import Limit, Owner
 
 from .facts import Facts
+from .gates import Gates
 from .usage import Tables
 
 # Above every capacity, and still exact in a store's doubles.
@@ -163,6 +164,11 @@ class Store(ABC):
     def usage(self) -> Tables:
         """Where it keeps what was asked and refused. Raises StoreUnavailable if nowhere."""
         raise StoreUnavailable(f"{type(self).__name__} keeps no usage.")
+
+    @cached_property
+    def gates(self) -> Gates:
+        """Where it keeps the books of calls to others. Raises StoreUnavailable if nowhere."""
+        raise StoreUnavailable(f"{type(self).__name__} keeps no books of calls.")
 
     def close(self) -> None:  # noqa: B027 (some have none)
         """End its connections, for who made a store to be used once."""

@@ -27,6 +27,7 @@ from .database_postgresql import PostgreSQLTable
 from .database_sqlite import SQLiteTable
 from .database_tables import MissingRows, Read, Table
 from .facts import DatabaseFacts
+from .gates_values import Held, MakeAll
 from .stateful import stale
 from .usage_values import Make
 from .values import SECOND, ValueStore, Write
@@ -138,6 +139,21 @@ class DatabaseStore(ValueStore):
                 some = tuple(keys[start : start + MOST_KEYS])
                 found.update(table.read((), some, lock=False).values)
         return found
+
+    def change_together(
+        self, keys: Sequence[str], also: Sequence[str], make: MakeAll, now: int | None
+    ) -> None:
+        """See gates_values.BookValues."""
+        with self._table() as table:
+            read = _read(table, tuple(sorted(keys)), tuple(also), lock=True)
+            made = make(Held(read.values, read.now if now is None else now))
+            table.write([Write(key, *made[key]) for key in sorted(made)], read.now)
+
+    def read_at(self, keys: Sequence[str]) -> Held:
+        """See gates_values.BookValues."""
+        with self._table() as table:
+            read = table.read((), tuple(keys), lock=False)
+        return Held(read.values, read.now)
 
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         with self._table() as table:

@@ -18,6 +18,7 @@ from ratelimits.exceptions import InvalidStore, PartUnavailable, StoreBusy, Stor
 from . import processes
 from .base import Answer, Group
 from .facts import MemcachedFacts
+from .gates_values import Held, MakeAll
 from .memcached_servers import Item, Servers
 from .stateful import stale
 from .usage_values import Make
@@ -176,6 +177,27 @@ class MemcachedStore(ValueStore):
     def values(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         """See usage_values.Values."""
         return {key: item.value for key, item in self.servers.gets(keys).items()}
+
+    def change_together(
+        self, keys: Sequence[str], also: Sequence[str], make: MakeAll, now: int | None
+    ) -> None:
+        """See gates_values.BookValues. One item after the other."""
+        deadline, written = time.monotonic() + self.timeout, set[str]()
+        while True:
+            items = self.servers.gets([*keys, *also])
+            values = {key: item.value for key, item in items.items()}
+            made = make(Held(values, microseconds() if now is None else now, written))
+            for key, (value, lifetime) in made.items():
+                if not self._swap(Write(key, value, lifetime), items.get(key)):
+                    break
+                written.add(key)
+            else:
+                return
+            _pause(deadline)
+
+    def read_at(self, keys: Sequence[str]) -> Held:
+        """See gates_values.BookValues."""
+        return Held(self.values(keys), microseconds())
 
     def reset(self, group: Group, subjects: Sequence[str] = ()) -> None:
         for key in self._names(group, subjects):

@@ -13,6 +13,7 @@ from ratelimits.clock import microseconds
 
 from .base import Answer, Group, Slot, Store
 from .facts import MemoryFacts
+from .gates import MemoryGates
 from .stateful import count, stale
 from .usage import MemoryTables
 
@@ -132,6 +133,11 @@ class MemoryStore(Store):
     def usage(self) -> MemoryTables:
         """See Store.usage."""
         return MemoryTables()
+
+    @cached_property
+    def gates(self) -> MemoryGates:
+        """See Store.gates."""
+        return MemoryGates(self._version)
 
     async def arun(
         self, operation: Operation, group: Group, costs: Sequence[int], now: int | None = None

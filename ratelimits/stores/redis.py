@@ -19,6 +19,7 @@ from ratelimits.exceptions import InvalidStore, StoreError, StoreUnavailable
 from . import processes, redis_facts
 from .base import Answer, Group, Store
 from .facts import ClusterFacts, Facts
+from .gates_redis import RedisGates
 from .packing import Template, in_protocol, is_log, log_key, pack, unpack
 from .redis_alias import pool_of
 from .redis_connections import is_fault, own_pool
@@ -170,6 +171,8 @@ class RedisStore(Store):
             return self.cluster.do(EVERYONE, *parts)
         try:
             return self.connections.exchange(in_protocol(*parts))
+        except NoScriptError:
+            raise
         except RedisError as error:
             raise _meaning(error) from error
 
@@ -214,6 +217,11 @@ class RedisStore(Store):
     def usage(self) -> RedisTables:
         """See Store.usage. Of a cluster it is on one node: where the limits of everyone are."""
         return RedisTables(self._do, self.make_key)
+
+    @cached_property
+    def gates(self) -> RedisGates:
+        """See Store.gates. Of a cluster they are where usage is."""
+        return RedisGates(self._do, self.make_key)
 
     @property
     def address(self) -> str:

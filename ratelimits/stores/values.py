@@ -14,6 +14,7 @@ from ratelimits.algorithms.base import DAY, SKEW
 
 from .base import Answer, Group, Slot, Store
 from .entries import Entry, packed, unpacked
+from .gates_values import Held, MakeAll, ValueGates
 from .packing import CODES
 from .stateful import count
 from .usage_values import Make, ValueTables
@@ -68,6 +69,21 @@ class ValueStore(Store):
     @abstractmethod
     def values(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         """See usage_values.Values."""
+
+    @abstractmethod
+    def change_together(
+        self, keys: Sequence[str], also: Sequence[str], make: MakeAll, now: int | None
+    ) -> None:
+        """See gates_values.BookValues."""
+
+    @abstractmethod
+    def read_at(self, keys: Sequence[str]) -> Held:
+        """See gates_values.BookValues."""
+
+    @cached_property
+    def gates(self) -> ValueGates:
+        """See Store.gates."""
+        return ValueGates(self)
 
     @cached_property
     def usage(self) -> ValueTables:
