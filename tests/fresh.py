@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ratelimits import edits
-from ratelimits.client import upstreams
+from ratelimits.client import booking, upstreams
+from ratelimits.client.notes import forget_notes
 from ratelimits.clock import microseconds
 from ratelimits.hearing import hearing
 from ratelimits.logs import once
@@ -37,6 +38,8 @@ def forget_everything() -> None:
     edits.shared.clear()
     edits._open.clear()
     upstreams.forget_all()
+    booking.forget_local()
+    forget_notes()
     once.forget()
     lately.forget()
     storms._until.clear()
@@ -60,7 +63,8 @@ def fresh() -> Iterator[None]:
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
     """For counts in memory time stands still, so that waits are told to the second."""
     now = microseconds()
-    monkeypatch.setattr("ratelimits.stores.memory.microseconds", lambda: now)
+    for module in ("memory", "gates"):
+        monkeypatch.setattr(f"ratelimits.stores.{module}.microseconds", lambda: now)
 
 
 def the_redis_store() -> RedisStore:
