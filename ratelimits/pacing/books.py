@@ -83,7 +83,7 @@ class Page:
         """When a call may leave, and the limit that decides; "" if it is a block."""
         at, ident = max(self.now, self.until), ""
         for ask, line in zip(self.asks, self.lines, strict=True):
-            first = lines.earliest(line, ask, self.now, self.guard)
+            first = lines.earliest(line, ask, self.now, self.guard, self.until)
             if first > at:
                 at, ident = first, ask.ident
         return at, ident

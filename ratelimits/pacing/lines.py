@@ -50,13 +50,20 @@ def written(line: Line, ask: Ask) -> str:
     return f"b {line.full} {ask.unit}"
 
 
-def earliest(line: Line, ask: Ask, now: int, guard: int) -> int:
-    """The first moment from now on at which the call has room. First come, first served."""
+def earliest(line: Line, ask: Ask, now: int, guard: int, until: int = 0) -> int:
+    """The first moment from now on at which the call has room. First come, first served.
+
+    Nobody knows how much of a window is left when a block ends: for the length of one from
+    `until` on, its calls leave one after the other.
+    """
     if not ask.is_window:
         if line.full + guard <= now:
             return now
         return max(now, max(line.full, now) + ask.need - ask.reach)
-    at = max(now, line.log[-1][0]) if line.log else now
+    last = line.log[-1][0] if line.log else 0
+    at = max(now, until, last)
+    if at < until + ask.window:
+        at = max(at, last + ask.unit)
     held = [(time, units) for time, units in line.log if time > at - ask.window]
     total = sum(units for _, units in held)
     for time, units in held:

@@ -96,16 +96,17 @@ local function write(page, index, line)
     change(page, 'l' .. ask.ident, value)
 end
 
-local function earliest_of(line, ask)
+local function earliest_of(line, ask, til)
     if not ask.is_window then
         if line.full + guard <= now then
             return now
         end
         return math.max(now, math.max(line.full, now) + ask.need - ask.reach)
     end
-    local at, total, first = now, 0, 1
-    if #line.log > 0 then
-        at = math.max(now, line.log[#line.log][1])
+    local last = line.log[#line.log] and line.log[#line.log][1] or 0
+    local at, total, first = math.max(now, til, last), 0, 1
+    if at < til + ask.window then
+        at = math.max(at, last + ask.unit)
     end
     while line.log[first] and line.log[first][1] <= at - ask.window do
         first = first + 1
@@ -125,7 +126,7 @@ end
 local function earliest(page)
     local at, ident = math.max(now, page.til), ''
     for index, ask in ipairs(page.asks) do
-        local first = earliest_of(page.lines[index], ask)
+        local first = earliest_of(page.lines[index], ask, page.til)
         if first > at then
             at, ident = first, ask.ident
         end

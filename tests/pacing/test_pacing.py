@@ -155,6 +155,17 @@ def test_a_block_is_everybodys_and_only_grows() -> None:
     assert later.at >= 30 * SECOND
 
 
+def test_after_a_block_a_window_begins_slowly() -> None:
+    """At its end nobody knows how much of theirs is left."""
+    book = Book(window(10))
+    book.do(NOON, book.call(Action.BLOCK, budget=SECOND))
+    moments = [book.ask(NOON).at - NOON for _ in range(12)]
+    assert moments == [SECOND + 100_000 * turn for turn in range(12)]
+    # A window later it is one again.
+    later = NOON + 4 * SECOND
+    assert [book.ask(later).at for _ in range(3)] == [later] * 3
+
+
 def test_a_moment_that_was_blocked_is_given_up() -> None:
     book = Book(bucket(1))
     book.ask(NOON)
