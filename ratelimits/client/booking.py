@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from ratelimits.exceptions import RateLimitError, StoreBusy
 from ratelimits.pacing.calls import Call, Reply, alone
-from ratelimits.stores import get_store
+from ratelimits.stores import get_store, patient_store
 from ratelimits.stores.gates import Gates, Keys, Look, MemoryGates
 from ratelimits.stores.guarded import GuardedStore
 from ratelimits.stores.memory import MemoryStore
@@ -36,7 +36,9 @@ def book(call: Call, keys: Keys, version: str) -> Reply:
     store = get_store()
     if isinstance(store, GuardedStore):
         try:
-            return _patiently(lambda: store.paced(call, keys, version))
+            return _patiently(
+                lambda: store.paced(lambda: patient_store().gates.run(call, keys, version))
+            )
         except RateLimitError:
             # It was logged when the first call found the store away.
             pass
@@ -90,8 +92,7 @@ def _gates() -> Gates:
     store = get_store()
     if not isinstance(store, GuardedStore):
         return _local()
-    store.breaker.check()
-    return store.store.gates
+    return patient_store().gates
 
 
 def forget_local() -> None:

@@ -59,7 +59,8 @@ def _store(alias: str, timeout: float) -> Store | None:
 def patient_store() -> Store:
     """The store in force over other connections, for what may take longer than a request waits.
 
-    Its faults open no breaker, but one that is open is respected. Raises StoreUnavailable.
+    Its faults open no breaker by themselves, but one that is open is respected. Raises
+    StoreUnavailable.
     """
     guarded = get_store()
     if not isinstance(guarded, GuardedStore):

@@ -13,13 +13,11 @@ from ratelimits.conf import conf
 from ratelimits.exceptions import PartUnavailable, StoreBusy, StoreError, StoreUnavailable
 from ratelimits.limits import Limit
 from ratelimits.logs import logger, once
-from ratelimits.pacing.calls import Call, Reply
 from ratelimits.rates import Rate
 
 from .base import Answer, Group, Slot, Store
 from .breaker import Breaker
 from .charging import Charging, may_be_done
-from .gates import Keys
 from .levels import Levels
 from .local import LocalStore
 from .memory import MemoryStore
@@ -142,12 +140,12 @@ class GuardedStore(Store):
             if self.refusals is not None:
                 self.refusals.returned(names)
 
-    def paced(self, call: Call, keys: Keys, version: str) -> Reply:
-        """See Gates.run(). Who only calls others is counted among the processes, too."""
+    def paced(self, ask: Callable[[], T]) -> T:
+        """Ask for what calls to others wait for. Their processes are counted, too."""
         now = monotonic()
         if self.refusals is not None and now >= self.processes.due and not self.thread_sensitive:
             self.processes.start(now)
-        return self._asked(lambda: self.store.gates.run(call, keys, version))
+        return self._asked(ask)
 
     def _asked(self, ask: Callable[[], T]) -> T:
         self.breaker.check()
