@@ -16,8 +16,8 @@ class Once:
     def __init__(self) -> None:
         self._said: set[str] = set()
 
-    def warning(self, message: str) -> None:
-        self._say(logging.WARNING, message)
+    def warning(self, message: str, topic: str = "") -> None:
+        self._say(logging.WARNING, message, topic)
 
     def error(self, message: str, topic: str = "", cause: BaseException | None = None) -> None:
         self._say(logging.ERROR, message, topic, cause)

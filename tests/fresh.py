@@ -9,6 +9,7 @@ import pytest
 
 from ratelimits import edits
 from ratelimits.client import booking, upstreams
+from ratelimits.client.allowance import allowances
 from ratelimits.client.notes import forget_notes
 from ratelimits.clock import microseconds
 from ratelimits.hearing import hearing
@@ -40,6 +41,7 @@ def forget_everything() -> None:
     upstreams.forget_all()
     booking.forget_local()
     forget_notes()
+    allowances.forget()
     once.forget()
     lately.forget()
     storms._until.clear()
