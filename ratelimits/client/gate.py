@@ -14,7 +14,7 @@ from ratelimits.effects import Effect, Flow
 from ratelimits.keys import digest
 from ratelimits.pacing.calls import SECOND, Action, Call, Reply, Verdict, ask_of
 from ratelimits.pacing.standing import Standing, above, standing
-from ratelimits.pacing.terms import Terms
+from ratelimits.pacing.terms import Pace, Terms
 from ratelimits.stores.background import in_background
 from ratelimits.stores.gates import Keys, Look
 from ratelimits.texts import gettext as _
@@ -144,17 +144,18 @@ class Gate:
 
     def _call(self, terms: Terms, cost: int, budget: float, slot: int, has_share: bool) -> Call:
         guard = int(terms.guard * SECOND)
-        own, shares = [], []
+        own: list[Pace] = []
+        shares: list[Pace] = []
         for pace in terms.paces:
+            if pace.per == "tenant" and self.on_behalf_of is None:
+                # Of nobody's name there is no share.
+                continue
             if cost > pace.burst:
                 raise NeverPasses(
                     f'A call of {cost} units never passes "{pace.name}" of {self.slug}, which has '
                     f"{pace.burst} at most."
                 )
-            if pace.per == "credential":
-                own.append(pace)
-            elif self.on_behalf_of is not None:
-                shares.append(pace)
+            (own if pace.per == "credential" else shares).append(pace)
         notes = notes_of(self.keys.book)
         return Call(
             Action.BOOK,

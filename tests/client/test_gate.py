@@ -174,6 +174,13 @@ def test_names_and_numbers_that_make_no_sense(vendor: Upstream) -> None:
             enter(Gate("vendor", "key"), cost)
 
 
+def test_a_share_is_no_limit_of_calls_in_nobodys_name(vendor: Upstream) -> None:
+    vendor.limits.create(name="share", rate="1/h", per="tenant")
+    assert enter(Gate("vendor", "key"), 2).waited == 0
+    with pytest.raises(NeverPasses, match='"share"'):
+        enter(Gate("vendor", "key", "acme"), 2)
+
+
 def test_look_changes_nothing(vendor: Upstream) -> None:
     gate = Gate("vendor", "key")
     enter(gate), enter(gate)
