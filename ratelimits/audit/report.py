@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 
 from ratelimits.doctor.findings import Finding
 
-from . import rows, service, usage
+from . import rows, service, upstreams, usage
 from .naming import _
 
 PARTS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
     ("rows", rows.look),
     ("service", service.look),
+    ("upstreams", upstreams.look),
     ("usage", usage.look),
 )
 

@@ -12,7 +12,15 @@ from freezegun import freeze_time
 from ratelimits import rows, usage
 from ratelimits.audit.report import audit
 from ratelimits.limiter import take
-from ratelimits.models import Plan, PlanLimit, ScopeCost, ServiceLimit, Tenant, TenantLimit
+from ratelimits.models import (
+    Plan,
+    PlanLimit,
+    ScopeCost,
+    ServiceLimit,
+    Tenant,
+    TenantLimit,
+    Upstream,
+)
 from tests.commands import run
 from tests.fresh import PATIENT
 from tests.pseudo import pseudo, unmarked
@@ -176,6 +184,22 @@ def test_the_sum_of_a_scope(plans: dict[str, Plan]) -> None:
 def test_a_limit_for_each_address_below_a_plan() -> None:
     ServiceLimit.objects.create(name="flood", rate="100/m", per="address")
     warned("service.address", "“flood” (100/m): pro")
+
+
+def test_upstreams_that_can_not_be_meant_so() -> None:
+    vendor = Upstream.objects.create(slug="vendor", guard=0, max_wait=900)
+    vendor.limits.create(name="calls", rate="10/s", kind="bucket")
+    assert found("upstreams.mistakes").level == "ok"
+    vendor.limits.create(name="share", rate="10/s", per="tenant")
+    Upstream.objects.create(slug="empty")
+    share, empty = "lets one customer have all of “calls”", "It has no limits"
+    text = str(found("upstreams.mistakes").text)
+    assert text.startswith("2 upstreams have limits that can't be meant so: empty: It has no")
+    assert [told.split(":")[0] for told in found("upstreams.mistakes").value["named"]] == [
+        "empty",
+        "vendor",
+    ]
+    assert share in text and empty in text
 
 
 @freeze_time("2026-07-01 12:00:10")
