@@ -17,9 +17,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from ratelimits import limiter, usage
+from ratelimits.client import booking, upstream
+from ratelimits.client.gate import credentials_key
+from ratelimits.effects import drive
 from ratelimits.exceptions import StoreUnavailable
 from ratelimits.limits import Decision, Limit, Occasion, Outcome
-from ratelimits.models import ModeSwitch, Plan, ScopeCost, ServiceLimit, Tenant
+from ratelimits.models import ModeSwitch, Plan, ScopeCost, ServiceLimit, Tenant, Upstream
 from ratelimits.rates import Rate
 from ratelimits.receipts import receipt_of
 
@@ -58,7 +61,12 @@ def make_rows() -> None:
     ServiceLimit.objects.create(name=typed("everyone"), rate="5000/s")
     ServiceLimit.objects.create(name=typed("address"), rate="50/s", per="address", mode="shadow")
     ScopeCost.objects.create(scope=typed("search"), cost=5, reason=typed("It is slow."))
+    vendor = Upstream.objects.create(slug="1", name=typed("Vendor"), guard=0, max_wait=90)
+    vendor.limits.create(name=typed("calls"), rate="10/s", burst=20, kind="bucket")
+    vendor.limits.create(name=typed("daily"), rate="900/d")
+    vendor.limits.create(name=typed("share"), rate="20/s", kind="bucket", per="tenant")
     _ask()
+    _call()
     be_busy()
     ModeSwitch.objects.switch("shadow", 3600, by=typed("ann"), reason=typed("A mad client."))
     user = User.objects.create_superuser(typed("operator"), password="secret")
@@ -72,6 +80,17 @@ def _ask() -> None:
         for _ in range(times):
             limiter.take(typed(key), scope=typed(scope) if scope else "")
     usage.flush()
+
+
+def _call() -> None:
+    """Calls to somebody else's API with two credentials; one is blocked by an answer."""
+    for name in ("one", "two"):
+        gate = upstream("1", typed(name)).gate()
+        booking.announce(credentials_key("1"), gate.credential)
+        drive(gate.enter(5))
+        if name == "two":
+            for _ in range(3):
+                drive(gate.block(3600, typed("429, Retry-After: 3600"), typed("retry-after: 9")))
 
 
 def be_busy() -> None:
@@ -145,6 +164,15 @@ POSTED: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
     "wrong move": ("plan_move", dict),
     "reset of some": ("tenant_changelist", lambda: _selected("reset_selected")),
     "move of some": ("tenant_changelist", lambda: _selected("move_selected")),
+    "a credential": (
+        "upstream_look",
+        lambda: {"credential": typed("two"), "customer": typed("acme")},
+    ),
+    "no credential": ("upstream_look", dict),
+    "lift of a block": (
+        "upstream_lift",
+        lambda: {"digest": upstream("1", typed("two")).gate().credential},
+    ),
     "wrong switch": ("modeswitch_add", lambda: {"mode": "off"}),
 }
 

@@ -15,12 +15,12 @@ from django.urls import path
 
 from ratelimits import usage
 from ratelimits.limiter import take
-from ratelimits.models import ModeSwitch, Plan, ScopeCost, ServiceLimit, Tenant
+from ratelimits.models import ModeSwitch, Plan, ScopeCost, ServiceLimit, Tenant, Upstream
 from tests.doors import make_plan
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 
-MODELS = {Plan, Tenant, ServiceLimit, ScopeCost, ModeSwitch}
+MODELS = {Plan, Tenant, ServiceLimit, ScopeCost, ModeSwitch, Upstream}
 HAVE: dict[str, set[type[Model]]] = {
     "ops": MODELS,
     "no_tenants": MODELS - {Tenant},
@@ -57,6 +57,7 @@ def rows() -> None:
     plan.limits.create(name="new", rate="1/h", mode="shadow")
     ServiceLimit.objects.create(name="slow", rate="1/h", mode="shadow")
     ScopeCost.objects.create(scope="search", cost=2)
+    Upstream.objects.create(slug="vendor").limits.create(name="calls", rate="10/s")
     Tenant.objects.create(key="acme", plan=plan)
     for _ in range(4):
         take("acme")

@@ -7,5 +7,13 @@ from .plans import PlanAdmin
 from .scopes import ScopeCostAdmin
 from .services import ServiceLimitAdmin
 from .tenants import TenantAdmin
+from .upstreams import UpstreamAdmin
 
-__all__ = ["ModeSwitchAdmin", "PlanAdmin", "ScopeCostAdmin", "ServiceLimitAdmin", "TenantAdmin"]
+__all__ = [
+    "ModeSwitchAdmin",
+    "PlanAdmin",
+    "ScopeCostAdmin",
+    "ServiceLimitAdmin",
+    "TenantAdmin",
+    "UpstreamAdmin",
+]

@@ -16,7 +16,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-from ratelimits.models.base import LimitModel
+from ratelimits.models.base import RuleModel
 
 from .stale import StaleFormSet
 
@@ -111,7 +111,7 @@ class LimitForm:
         return field
 
 
-def described(limits: Iterable[LimitModel]) -> SafeString:
+def described(limits: Iterable[RuleModel]) -> SafeString:
     """One line for each limit, in words."""
     lines = ((str(limit),) for limit in limits)
     return format_html_join(mark_safe("<br>"), "{}", lines) or mark_safe("-")

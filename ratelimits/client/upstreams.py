@@ -66,6 +66,13 @@ def forget(slug: str, version: str) -> None:
         put(_kept, slug, Kept(kept.value if kept else UNREAD, version, 0.0), MOST)
 
 
+def read_again(slug: str) -> None:
+    """Nothing was heard, but the next known() is to be as the database has it."""
+    kept = _kept.get(slug)
+    if kept is not None:
+        forget(slug, kept.version)
+
+
 def forget_all() -> None:
     _kept.clear()
 

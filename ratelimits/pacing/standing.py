@@ -95,6 +95,12 @@ class Published(Protocol):
 
 
 def above(terms: Terms, quotas: Sequence[Published]) -> tuple[Pace, ...]:
-    """The limits that are configured higher than the vendor publishes them."""
-    told = {quota.window * SECOND: quota.limit for quota in quotas if quota.limit and quota.window}
-    return tuple(pace for pace in terms.paces if told.get(pace.window, pace.quota) < pace.quota)
+    """The limits of a credential that are configured higher than the vendor publishes any."""
+    told: dict[float, int] = {}
+    for quota in quotas:
+        if quota.limit and quota.window:
+            window = quota.window * SECOND
+            # There may be others for other kinds of calls.
+            told[window] = max(quota.limit, told.get(window, 0))
+    own = [pace for pace in terms.paces if pace.per == "credential"]
+    return tuple(pace for pace in own if told.get(pace.window, pace.quota) < pace.quota)
