@@ -295,6 +295,8 @@ def test_kinds_of_failures(error: Exception, failure: Failure | None) -> None:
         (PROBLEM, IN_VAIN),
         (PROBLEM | {"Content-Encoding": "gzip"}, gzip.compress(IN_VAIN)),
     ],
+    # What is compressed holds the time.
+    ids=["plain", "gzip"],
 )
 def test_a_problem_that_is_final_is_returned_at_once(
     session: requests.Session,
