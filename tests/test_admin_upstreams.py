@@ -207,6 +207,9 @@ def test_not_all_credentials_are_shown(
     text = text_of(admin_client, vendor)
     assert text.count("Credential ") == 2
     assert "3 more were used before these" in text
+    # Nor are all looked at that a slow store would take long for.
+    monkeypatch.setattr(upstream_standing, "LONGEST", 0.0)
+    assert "4 more were used before these" in text_of(admin_client, vendor)
 
 
 @freeze_time("2026-03-04 12:00:00")

@@ -88,8 +88,8 @@ class UpstreamPagesAdmin(PagesAdmin[Upstream]):
         row = context.get("original")
         if isinstance(row, Upstream) and not context.get("is_popup"):
             # Not as a form that was refused would have it.
-            slug = Upstream.objects.values_list("slug", flat=True).get(pk=row.pk)
-            desk = self._desk(request, row, CredentialForm(), calls_of(slug))
+            slug = Upstream.objects.values_list("slug", flat=True).filter(pk=row.pk).first()
+            desk = self._desk(request, row, CredentialForm(), calls_of(slug or ""))
             context = {**context, "desk": desk}
         return super().render_change_form(request, context, *args, **kwargs)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -21,8 +22,9 @@ from ratelimits.words import count, lasting
 
 from .standing import LOW, Meter
 
-# Each is a call to the store. More are looked at one by one.
-SHOWN = 10
+# Each is a call to the store. More are looked at one by one, and so are those that come after so
+# many seconds, since a store may be slow.
+SHOWN, LONGEST = 10, 0.5
 # Of a digest: enough to tell one from another.
 LETTERS = 8
 SECOND = 1_000_000
@@ -72,10 +74,18 @@ def calls_of(slug: str) -> Calls:
     read_again(slug)
     try:
         digests = credentials_of(slug)
-        panels = tuple(panel_of(Gate(slug, digest)) for digest in digests[:SHOWN])
+        panels = tuple(_panels(slug, digests[:SHOWN]))
     except RateLimitError:
         return Calls(False)
-    return Calls(True, panels, max(0, len(digests) - SHOWN), counts_alone())
+    return Calls(True, panels, len(digests) - len(panels), counts_alone())
+
+
+def _panels(slug: str, digests: Iterable[str]) -> Iterator[CredentialPanel]:
+    end = time.monotonic() + LONGEST
+    for digest in digests:
+        yield panel_of(Gate(slug, digest))
+        if time.monotonic() >= end:
+            break
 
 
 def panel_of(gate: Gate) -> CredentialPanel:
