@@ -12,6 +12,8 @@ from ratelimits.words import count, lasting
 
 # Seconds that nobody who looks at a page waits for.
 LONG = 60
+# Statuses of a server that failed, whatever it had done by then.
+FAILED = frozenset({500, 502, 503, 504})
 
 
 def mistakes(terms: Terms) -> Iterator[str]:
@@ -37,6 +39,12 @@ def risks(terms: Terms) -> Iterator[str]:
                 "within one, and they refuse some. Choose a window, unless they say that it is a "
                 "bucket."
             ) % {"name": pace.name, "most": count(pace.quota + pace.burst)}
+    failed = ", ".join(map(str, sorted(terms.statuses & FAILED)))
+    if failed:
+        yield _(
+            "With %(statuses)s taken for refusals, a call that was answered so and told to wait is "
+            "sent again whatever its method: a POST that was processed is processed twice."
+        ) % {"statuses": failed}
     if not terms.guard:
         yield _(
             "Without a guard, a call that is faster on its way than those before it arrives too "

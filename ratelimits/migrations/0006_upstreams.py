@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
                 (
                     "slug",
                     models.SlugField(
-                        help_text="The name that the code calls it by.",
+                        help_text="The name that the code calls it by. Renaming starts a new count.",
                         max_length=100,
                         unique=True,
                         verbose_name="slug",
@@ -83,7 +83,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         default="",
-                        help_text="Answers besides 429 that mean the limit was exceeded and nothing was done, such as 403, 529.",
+                        help_text="Answers besides 429 that mean the limit was exceeded and nothing was done, such as 403, 529. One that means something else too counts if its fields speak of a limit.",
                         max_length=100,
                         validators=[ratelimits.validation.validate_statuses],
                         verbose_name="statuses of refusals",

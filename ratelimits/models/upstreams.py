@@ -44,7 +44,7 @@ class Upstream(models.Model):
         _("slug"),
         max_length=100,
         unique=True,
-        help_text=_("The name that the code calls it by."),
+        help_text=_("The name that the code calls it by. Renaming starts a new count."),
     )
     name = models.CharField(
         _("name"), max_length=100, blank=True, default="", validators=[validate_printable]
@@ -82,8 +82,8 @@ class Upstream(models.Model):
         default="",
         validators=[validate_statuses],
         help_text=_(
-            "Answers besides 429 that mean the limit was exceeded and nothing was done, "
-            "such as 403, 529."
+            "Answers besides 429 that mean the limit was exceeded and nothing was done, such as "
+            "403, 529. One that means something else too counts if its fields speak of a limit."
         ),
     )
 

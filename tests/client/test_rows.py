@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ratelimits.checks.plans import check_rows
 from ratelimits.client.rows import fault_of, load_terms
 from ratelimits.models import Upstream, UpstreamLimit
 from ratelimits.pacing.terms import Pace, Terms
@@ -113,6 +114,15 @@ def test_bad_statuses_are_left_out(vendor: Upstream, caplog: pytest.LogCaptureFi
     assert "\n" not in complaint
     vendor.refresh_from_db()
     warned("rows.bad", f"Upstream {vendor.pk} “vendor”: {fault_of(vendor)}")
+
+
+def test_checks_name_bad_rows(vendor: Upstream) -> None:
+    vendor.limits.create(name="n", rate="10/s")
+    Upstream.objects.update(retry_statuses="200")
+    UpstreamLimit.objects.update(kind="leaky")
+    told = [str(message.msg) for message in check_rows(databases=["default"])]
+    assert told[0].startswith('The upstream "vendor" is partly left out: ')
+    assert told[1].startswith('The limit of an upstream "n" is left out: ')
 
 
 @pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0, 11.0])
