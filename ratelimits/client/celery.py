@@ -49,7 +49,9 @@ class PoliteTask(DjangoTask):  # type: ignore[misc]
     def _may_park(self) -> bool:
         request = self.request
         queued = not (request.called_directly or request.is_eager)
-        return queued and _parkings(request) < self.max_parks
+        # A call of a task by itself looks like the queue's, but for the request below its own.
+        outermost = len(self.request_stack) == 1
+        return queued and outermost and _parkings(request) < self.max_parks
 
     def _park(self, error: RetryLater) -> Retry:
         """Send this task to its queue again, and tell Celery so by what is raised."""

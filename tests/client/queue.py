@@ -30,12 +30,14 @@ use(os.environ.get(WHERE, "redis://"))
 def note(task: Any, key: str) -> int:
     """Keep what a task saw of itself; how many there are of this key."""
     request = task.request
+    # A direct call was delivered by nobody.
+    delivery = request.delivery_info or {}
     seen = {
         "id": request.id,
         "retries": request.retries,
         "headers": request.headers,
-        "queue": request.delivery_info["routing_key"],
-        "priority": request.delivery_info["priority"],
+        "queue": delivery.get("routing_key"),
+        "priority": delivery.get("priority"),
         "limits": request.timelimit,
     }
     with redis.Redis.from_url(app.conf.broker_url) as client:
@@ -70,6 +72,14 @@ def failing(self: Any, key: str, times: int) -> int:
     if seen == times + 1:
         raise ValueError("not parked")
     return refuse(times + 2, seen)
+
+
+@app.task(base=PoliteTask)
+def nested(key: str, times: int, inner: bool = False) -> Any:
+    """Calls itself."""
+    if inner:
+        return refuse(times, note(nested, key))
+    return {"inner": nested(key, times, inner=True)}
 
 
 @shared_task(base=PoliteTask)

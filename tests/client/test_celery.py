@@ -105,6 +105,10 @@ def test_other_errors_are_retried_as_ever(broker: RedisServer) -> None:
     assert told[-1]["headers"] == {"ratelimits-parked": 2}
 
 
+def test_what_is_sent_is_what_the_queue_sent(broker: RedisServer) -> None:
+    assert queue.nested.delay("nested", 2).get(timeout=PATIENCE) == {"inner": 3}
+
+
 def test_not_for_ever(broker: RedisServer) -> None:
     with pytest.raises(RetryLater, match="too many"):
         queue.impatient.delay("ever", 9).get(timeout=PATIENCE)
@@ -149,8 +153,10 @@ def waiting(broker: RedisServer) -> list[dict[str, Any]]:
 def alone() -> Iterator[Any]:
     """A task that nobody but this process knows."""
     app = Celery("alone", broker="memory://", backend="cache+memory://", set_as_current=False)
+    # All that is in memory is for all apps.
+    app.conf.task_default_queue = "alone"
 
-    @app.task(base=PoliteTask)
+    @app.task(base=PoliteTask, shared=False)
     def one(delay: float) -> str:
         if delay:
             raise RetryLater(delay)
@@ -177,9 +183,10 @@ def test_within_what_the_broker_allows(
     alone.push_request(called_directly=False, id="x", args=(delay,), kwargs={})
     with pytest.raises(Retry) as caught:
         alone.run(delay)
+    alone.pop_request()
     assert caught.value.when == wait
     with alone.app.connection_for_read() as connection:
-        message = connection.SimpleQueue("celery").get(block=False)
+        message = connection.SimpleQueue("alone").get(block=False)
     assert (message.headers["id"], message.payload[0]) == ("x", [delay])
 
 
