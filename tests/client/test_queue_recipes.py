@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import django
@@ -26,6 +26,7 @@ from freezegun import freeze_time
 from huey import MemoryHuey
 
 from ratelimits.client.errors import RetryLater
+from tests.client.vendor import Reply, Vendor
 from tests.processes import ROOT
 from tests.servers import RedisServer
 
@@ -37,7 +38,7 @@ SECRET = b"secret"
 Sample = Callable[[str], Any]
 
 
-class Vendor(ModuleType):
+class Orders(ModuleType):
     """Refuses so many calls."""
 
     def __init__(self) -> None:
@@ -52,13 +53,13 @@ class Vendor(ModuleType):
 
 
 @pytest.fixture
-def vendor() -> Vendor:
-    return Vendor()
+def orders() -> Orders:
+    return Orders()
 
 
 @pytest.fixture
 def sample(
-    vendor: Vendor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
+    orders: Orders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> Iterator[Sample]:
     """Gives a module of the page."""
     settings.TASKS = {"default": {"BACKEND": "tests.client.deferring.Later"}}
@@ -68,10 +69,17 @@ def sample(
             text = text.replace("django.tasks", "django_tasks")
         (tmp_path / "shop" / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(sys.modules, "shop.vendor", vendor)
+    monkeypatch.setitem(sys.modules, "shop.vendor", orders)
     yield lambda name: importlib.import_module(f"shop.{name}")
     for module in [name for name in sys.modules if name.startswith(("shop", "huey.contrib"))]:
         del sys.modules[module]
+
+
+def test_links() -> None:
+    titles = re.findall(r"^#+ (.*)$", TEXT, re.MULTILINE)
+    anchors = {re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-") for title in titles}
+    assert set(re.findall(r"\]\(#([^)]*)\)", TEXT)) <= anchors
+    assert "(docs/client-queues.md)" in (ROOT / "README.md").read_text()
 
 
 def test_each_sample_is_tried() -> None:
@@ -89,7 +97,7 @@ def alone() -> Iterator[Celery]:
     before.set_current()
 
 
-def test_celery(sample: Sample, vendor: Vendor, alone: Celery) -> None:
+def test_celery(sample: Sample, orders: Orders, alone: Celery) -> None:
     push = sample("tasks").push
     assert (push.max_parks, push.longest_park) == (1000, 900)
     push.push_request(called_directly=False, id="x", args=(7,), kwargs={})
@@ -98,17 +106,17 @@ def test_celery(sample: Sample, vendor: Vendor, alone: Celery) -> None:
     assert push.run(7) == "sent 7"
     push.pop_request()
     for call in (push, lambda order: push.apply((order,), throw=True)):
-        vendor.calls = 0
+        orders.calls = 0
         with pytest.raises(RetryLater):
             call(7)
 
 
-def test_django_tasks(sample: Sample, vendor: Vendor) -> None:
+def test_django_tasks(sample: Sample, orders: Orders) -> None:
     push = sample("jobs").push
     with freeze_time() as clock:
         push.enqueue(7)
         (first,) = push.get_backend().run_due()
-        clock.tick(vendor.delay)
+        clock.tick(orders.delay)
         (second,) = push.get_backend().run_due()
     assert first.return_value == {"parked": second.id}
     assert second.return_value == "sent 7"
@@ -127,11 +135,11 @@ def stub() -> Iterator[StubBroker]:
     broker.close()
 
 
-def test_dramatiq(sample: Sample, vendor: Vendor, stub: StubBroker) -> None:
+def test_dramatiq(sample: Sample, orders: Orders, stub: StubBroker) -> None:
     push = sample("actors").push
     push.send_with_options(args=(7,), retries=500)
     stub.join(push.queue_name, timeout=60_000)
-    assert (vendor.calls, stub.dead_letters) == (2, [])
+    assert (orders.calls, stub.dead_letters) == (2, [])
     # Other errors end.
     assert not push.options["retry_when"](20, ValueError())
 
@@ -144,8 +152,8 @@ def rq_worker(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> rq.
     return rq.SimpleWorker([rq.Queue(connection=connection)], connection=connection)
 
 
-def test_rq(sample: Sample, vendor: Vendor, rq_worker: rq.SimpleWorker) -> None:
-    vendor.delay = 90.5
+def test_rq(sample: Sample, orders: Orders, rq_worker: rq.SimpleWorker) -> None:
+    orders.delay = 90.5
     (queue,) = rq_worker.queues
     job = queue.enqueue(sample("rq_jobs").push, 7)
     rq_worker.work(burst=True)
@@ -156,8 +164,8 @@ def test_rq(sample: Sample, vendor: Vendor, rq_worker: rq.SimpleWorker) -> None:
     assert job.return_value() == "sent 7"
 
 
-def test_huey(sample: Sample, vendor: Vendor, settings: Any) -> None:
-    vendor.delay = 90.5
+def test_huey(sample: Sample, orders: Orders, settings: Any) -> None:
+    orders.delay = 90.5
     settings.HUEY = queue = MemoryHuey()
     result = sample("huey_tasks").push(7)
     queue.execute(queue.dequeue())
@@ -170,14 +178,38 @@ def test_huey(sample: Sample, vendor: Vendor, settings: Any) -> None:
 
 
 @pytest.mark.parametrize("library", ["stamina", "tenacity"])
-def test_without_a_queue(sample: Sample, vendor: Vendor, library: str) -> None:
-    vendor.refusals, vendor.delay = 3, 0.01
+def test_without_a_queue(sample: Sample, orders: Orders, library: str) -> None:
+    orders.refusals, orders.delay = 3, 0.01
     push = (sample("nightly") if library == "stamina" else sample("weekly")).push
     assert push(7) == "sent 7"
-    vendor.calls, vendor.delay = 0, 601
+    orders.calls, orders.delay = 0, 601
     with pytest.raises(RetryLater):
         push(7)
-    assert vendor.calls == 1
+    assert orders.calls == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_customers(
+    sample: Sample, vendor: Vendor, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.VENDOR_KEY, settings.VENDOR_URL = "key", vendor.url
+    vendor.will(*[Reply(body=b"{}")] * 100)
+    monkeypatch.delitem(sys.modules, "shop.vendor")
+    models: Any = ModuleType("shop.models")
+    models.Order = SimpleNamespace(objects=SimpleNamespace(get=order_of))
+    monkeypatch.setitem(sys.modules, "shop.models", models)
+    sample("upstreams")
+    send_order = sample("vendor").send_order
+    for customer, calls, limit in (("acme", 60, "customer"), ("bakery", 40, "account")):
+        for _ in range(calls):
+            assert send_order(customer) == {}
+        with pytest.raises(RetryLater) as caught:
+            send_order(customer)
+        assert (caught.value.limit, caught.value.delay > 2) == (limit, True)
+
+
+def order_of(pk: str) -> SimpleNamespace:
+    return SimpleNamespace(tenant_key=pk, data={})
 
 
 class Events(ModuleType):
