@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,8 @@ class Api:
     def session(self, cost: Cost = 1) -> requests.Session:
         """A session of requests, each of whose requests waits for its turn.
 
-        Redirects are requests of their own. `cost` may be a callable of a PreparedRequest.
+        Redirects are requests of their own, timeouts are those of each attempt, and the `elapsed`
+        of a response includes what it waited. `cost` may be a callable of a PreparedRequest.
         """
         import requests
 
@@ -160,10 +162,12 @@ def answer_of(error: BaseException | None) -> tuple[Any, int] | None:
     """The header fields and the status that an SDK's error holds, by itself or in a response."""
     if error is None or isinstance(error, RateLimitError):
         return None
-    for holder in (getattr(error, "response", None), error):
-        headers = getattr(holder, "headers", None)
-        for name in ("status_code", "http_status", "status"):
-            status = getattr(holder, name, None)
-            if isinstance(status, int) and headers is not None:
-                return headers, status
+    # The error is on its way to somebody: whatever its attributes do, it must get there.
+    with suppress(Exception):
+        for holder in (getattr(error, "response", None), error):
+            headers = getattr(holder, "headers", None)
+            for name in ("status_code", "http_status", "status"):
+                status = getattr(holder, name, None)
+                if isinstance(status, int) and headers is not None:
+                    return headers, status
     return None

@@ -27,6 +27,14 @@ class SDKError(Exception):
         vars(self).update(held)
 
 
+class NoResponseError(Exception):
+    """As some are whose call got no response."""
+
+    @property
+    def response(self) -> Any:
+        raise RuntimeError("There is none.")
+
+
 def test_importing_it_needs_neither_models_nor_libraries() -> None:
     code = (
         "import sys; from ratelimits.client import upstream, RetryLater\n"
@@ -117,6 +125,7 @@ def test_what_an_error_in_a_slot_says_is_for_everybody(
         SDKError(status=429),
         SDKError(status=404, headers={"Retry-After": "7"}),
         SDKError(status=502, headers={}),
+        NoResponseError(),
         KeyboardInterrupt(),
     ],
 )
