@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ratelimits.effects import adrive, drive
 
-from .bodies import is_problem, is_seekable, is_small
+from .bodies import is_problem, is_seekable
 from .fields import fields_of
 from .policy import Call, Failure
 from .streams import apeek, decoded, library_of, peek
@@ -39,7 +39,8 @@ class Transport:
     def handle_request(self, request: Any) -> Any:
         """The upstream's answer. Raises RetryLater if that would take too long."""
         with self._lock:
-            self._inner = self._inner or library_of(request).HTTPTransport()
+            if self._inner is None:
+                self._inner = library_of(request).HTTPTransport()
         exchange = SyncExchange(self._inner, request)
         try:
             return drive(self._api.sending(exchange, self._cost, request).run())
@@ -69,7 +70,8 @@ class AsyncTransport:
 
     async def handle_async_request(self, request: Any) -> Any:
         """See Transport.handle_request()."""
-        self._inner = self._inner or library_of(request).AsyncHTTPTransport()
+        if self._inner is None:
+            self._inner = library_of(request).AsyncHTTPTransport()
         exchange = AsyncExchange(self._inner, request)
         try:
             return await adrive(self._api.sending(exchange, self._cost, request).run())
@@ -132,13 +134,12 @@ class SyncExchange(Exchange):
         return self._keep(self._inner.handle_request(self._request))
 
     def problem(self, response: Any) -> Any:
-        fields = fields_of(response.headers)
-        body = peek(response) if is_problem(fields) and may_be_small(fields) else None
+        body = peek(response) if is_problem(fields_of(response.headers)) else None
         with suppress(Exception):
             return decoded(response, body) if body is not None else None
 
     def release(self, response: Any) -> None:
-        if may_be_small(fields_of(response.headers)) and peek(response) is not None:
+        if peek(response) is not None:
             with suppress(Exception):
                 response.read()
         self.drop()
@@ -156,13 +157,12 @@ class AsyncExchange(Exchange):
         return self._keep(await self._inner.handle_async_request(self._request))
 
     async def problem(self, response: Any) -> Any:
-        fields = fields_of(response.headers)
-        body = await apeek(response) if is_problem(fields) and may_be_small(fields) else None
+        body = await apeek(response) if is_problem(fields_of(response.headers)) else None
         with suppress(Exception):
             return decoded(response, body) if body is not None else None
 
     async def release(self, response: Any) -> None:
-        if may_be_small(fields_of(response.headers)) and await apeek(response) is not None:
+        if await apeek(response) is not None:
             with suppress(Exception):
                 await response.aread()
         await self.drop()
@@ -172,11 +172,6 @@ class AsyncExchange(Exchange):
         held, self._held = self._held, None
         if held is not None:
             await held.aclose()
-
-
-def may_be_small(fields: Mapping[str, str]) -> bool:
-    """Is it worth to begin to read a body?"""
-    return is_small(fields) or "content-length" not in fields
 
 
 def body_of(request: Any) -> tuple[Any, bool]:

@@ -324,7 +324,7 @@ async def test_who_no_longer_wants_to_wait(api: Api, vendor: Vendor, gate: Turns
         await asyncio.Event().wait()
 
     gate.while_waiting = wait
-    inner = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=1))
+    inner = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=1), verify=False)
     async with httpx.AsyncClient(transport=api.async_transport(inner), timeout=20) as client:
         call = asyncio.create_task(client.get(vendor.url))
         await is_waiting.wait()
@@ -336,7 +336,7 @@ async def test_who_no_longer_wants_to_wait(api: Api, vendor: Vendor, gate: Turns
     assert len(vendor.received) == 2
 
 
-async def test_who_is_interrupted_while_the_others_are_told(
+async def test_who_is_cancelled_while_the_others_are_told(
     api: Api, vendor: Vendor, gate: Turnstile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer would have been the caller's, who never gets to close it."""
@@ -348,7 +348,7 @@ async def test_who_is_interrupted_while_the_others_are_told(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(gate, "_ablock", told)
-    inner = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=1))
+    inner = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=1), verify=False)
     async with httpx.AsyncClient(transport=api.async_transport(inner), timeout=20) as client:
         call = asyncio.create_task(client.post(vendor.url))
         await is_told.wait()
@@ -356,6 +356,22 @@ async def test_who_is_interrupted_while_the_others_are_told(
         with pytest.raises(asyncio.CancelledError):
             await call
         assert (await client.post(vendor.url)).text == "well"
+
+
+def test_who_is_interrupted_while_the_others_are_told(
+    api: Api, vendor: Vendor, gate: Turnstile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vendor.will(Reply(503, {"Retry-After": "2"}))
+
+    def interrupted(*args: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gate, "_block", interrupted)
+    inner = httpx.HTTPTransport(limits=httpx.Limits(max_connections=1), verify=False)
+    with httpx.Client(transport=api.transport(inner), timeout=20) as client:
+        with pytest.raises(KeyboardInterrupt):
+            client.post(vendor.url)
+        assert client.post(vendor.url, timeout=5).text == "well"
 
 
 def test_without_an_inner_transport_it_is_that_of_the_clients_library(

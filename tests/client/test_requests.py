@@ -139,18 +139,38 @@ def test_all_waiting_together_is_not_too_long(
 def test_waiting_in_vain_at_the_gate_shows_the_answer_too(
     session: requests.Session, vendor: Vendor, gate: Turnstile
 ) -> None:
-    """Others were told to wait for longer meanwhile."""
+    """Others were told to wait for longer meanwhile, and it has waited before."""
     gate.until = 4
     vendor.will(Reply(429, {"Retry-After": "1"}), REFUSED)
     original = gate.block
 
     def block(seconds: float, *args: Any, **options: Any) -> Any:
-        return original(seconds + 90, *args, **options)
+        return original(seconds + 2, *args, **options)
 
     gate.block = block  # type: ignore[method-assign]
     with pytest.raises(RetryLater) as caught:
         session.get(vendor.url, timeout=TIMEOUT)
     assert caught.value.response.status_code == 429
+    assert gate.slept == [4]
+
+
+def test_a_failing_gate_does_not_keep_the_connection(
+    session: requests.Session, vendor: Vendor, gate: Turnstile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer would have been the caller's, who never gets to close it."""
+
+    def interrupted(*args: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gate, "_block", interrupted)
+    vendor.will(Reply(503, {"Retry-After": "2"}, (b"not", b"well")))
+    with pytest.raises(KeyboardInterrupt):
+        session.post(vendor.url, stream=True, timeout=TIMEOUT)
+    adapter = session.get_adapter(vendor.url)
+    assert isinstance(adapter, RateLimitAdapter)
+    request = requests.Request("GET", vendor.url).prepare()
+    connections: Any = adapter.get_connection_with_tls_context(request, verify=True)
+    assert connections.pool.full()
 
 
 def generated() -> Iterator[bytes]:
@@ -230,6 +250,15 @@ def test_faults_are_repeated_twice_where_that_is_safe(
     assert (gate.blocks, gate.slept) == ([], [0.35, 0.6][: sent - 1])
 
 
+def test_all_waiting_after_faults_is_not_too_long(
+    session: requests.Session, vendor: Vendor, gate: Turnstile
+) -> None:
+    gate.terms = Terms("vendor", max_wait=0.9)
+    vendor.will(*[BROKEN] * 9)
+    assert session.get(vendor.url, timeout=TIMEOUT).status_code == 503
+    assert gate.slept == [0.35]
+
+
 def test_a_told_wait_of_a_fault_is_for_everybody(
     session: requests.Session, vendor: Vendor, gate: Turnstile
 ) -> None:
@@ -259,6 +288,13 @@ def test_repeating_after_faults_has_an_end(
 def test_nothing_was_sent(session: requests.Session, gate: Turnstile) -> None:
     with pytest.raises(requests.ConnectionError):
         session.post(f"http://127.0.0.1:{free_port()}", timeout=TIMEOUT)
+    assert len(gate.entered) == 3
+
+
+def test_nothing_was_sent_beyond_the_proxy(session: requests.Session, gate: Turnstile) -> None:
+    proxies = {"http": f"http://127.0.0.1:{free_port()}"}
+    with pytest.raises(requests.exceptions.ProxyError):
+        session.post("http://api.example", proxies=proxies, timeout=TIMEOUT)
     assert len(gate.entered) == 3
 
 
