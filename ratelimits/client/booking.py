@@ -13,8 +13,9 @@ from contextlib import suppress
 from typing import TypeVar
 
 from ratelimits.exceptions import RateLimitError, StoreBusy
-from ratelimits.pacing.calls import Call, Reply, alone
+from ratelimits.pacing.calls import Action, Call, Reply, Verdict, alone
 from ratelimits.stores import get_store, patient_store
+from ratelimits.stores.base import Store
 from ratelimits.stores.gates import Gates, Keys, Look, MemoryGates
 from ratelimits.stores.guarded import GuardedStore
 from ratelimits.stores.memory import MemoryStore
@@ -36,16 +37,33 @@ def book(call: Call, keys: Keys, version: str) -> Reply:
     store = get_store()
     if isinstance(store, GuardedStore):
         try:
-            return _patiently(
+            reply = _patiently(
                 lambda: store.paced(lambda: patient_store().gates.run(call, keys, version))
             )
         except RateLimitError:
             # It was logged when the first call found the store away.
             pass
+        else:
+            _note(call, keys, reply, store)
+            return reply
+    return _local().run(_alone(call, store), keys, version)
+
+
+def _alone(call: Call, store: Store | None) -> Call:
+    """The same within what this process has of the limits while it hears of no other."""
     workers = store.processes.number if isinstance(store, GuardedStore) else 1
-    asks = (tuple(alone(ask, workers) for ask in some) for some in (call.asks, call.shares))
-    own, shares = asks
-    return _local().run(call._replace(asks=own, shares=shares, told=()), keys, version)
+    asks, shares = (tuple(alone(ask, workers) for ask in of) for of in (call.asks, call.shares))
+    return call._replace(asks=asks, shares=shares, told=())
+
+
+def _note(call: Call, keys: Keys, reply: Reply, store: GuardedStore) -> None:
+    """Remember what this process did, from which it goes on if the store goes away."""
+    if isinstance(store.store, MemoryStore):
+        return
+    if call.action is not Action.BOOK:
+        _local().run(_alone(call, store), keys, "")
+    elif reply.verdict is Verdict.GO and reply.at != call.slot:
+        _local().note(_alone(call, store).asks, keys, reply.at - reply.now)
 
 
 def _patiently(ask: Callable[[], T]) -> T:

@@ -113,5 +113,9 @@ def ask_of(pace: Pace, units: int, guard: int) -> Ask:
 
 def alone(ask: Ask, workers: int) -> Ask:
     """The same for one of so many processes that do not hear of each other: evenly, no bursts."""
-    unit, need = ask.unit * workers, ask.need * workers
+    unit, need = ask.unit, ask.need
+    if ask.is_window:
+        # With its guard, which a bucket has in how far it reaches.
+        unit, need = (-(-units * ask.window // ask.quota) for units in (1, ask.units))
+    unit, need = unit * workers, need * workers
     return ask._replace(is_window=False, unit=unit, need=need, reach=unit)

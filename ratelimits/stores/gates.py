@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import NamedTuple
 
 from ratelimits.clock import microseconds
-from ratelimits.pacing.books import Done, run
-from ratelimits.pacing.calls import Call, Reply, Verdict
+from ratelimits.pacing import lines
+from ratelimits.pacing.books import Done, name, run
+from ratelimits.pacing.calls import SECOND, Ask, Call, Reply, Verdict
 
 # Credentials of an upstream that are remembered: the last so many that were used, for so many
 # seconds after that.
 MOST_NAMES, NAMES_KEPT = 20, 7 * 86400
 # Books of one process that has no store.
 MOST_BOOKS = 10_000
+# For no longer than this does a process wait for what it booked itself while it had one.
+NOTED = 60 * SECOND
 
 
 class Keys(NamedTuple):
@@ -72,6 +75,19 @@ class MemoryGates(Gates):
             done = run(call, self._fields(keys.book), self._fields(keys.share), at)
             self._keep(keys, done, at)
         return done.reply
+
+    def note(self, asks: Sequence[Ask], keys: Keys, ahead: int) -> None:
+        """Count here too what was booked elsewhere, for so long from now. For buckets."""
+        with self._lock:
+            now = microseconds()
+            fields, ends = dict(self._fields(keys.book)), now
+            for ask in asks:
+                line = lines.read(fields.get(name(ask), ""), ask, now)
+                full = lines.booked(line, ask, now + ahead, now).full
+                most = now + ahead + max(ask.need, min(ask.window, NOTED))
+                line = line._replace(full=min(full, most))
+                fields[name(ask)], ends = lines.written(line, ask), max(ends, line.full)
+            self._keep(keys, Done(Reply(Verdict.GO, now), fields, {}, ends - now), now)
 
     def _fields(self, key: str) -> dict[str, str]:
         return self._books[key][0] if key in self._books else {}

@@ -261,13 +261,13 @@ def test_while_the_store_is_away_each_process_has_its_share(
 ) -> None:
     enter(Gate("vendor", "key"))
     on_redis.kill()
-    gate = Gate("vendor", "key")
     # One at once, then a quarter of what everybody has.
-    waited = [enter(gate).waited for _ in range(2)]
-    assert waited[0] == 0
-    assert 3.5 < waited[1] <= 4
+    other = Gate("vendor", "other")
+    assert enter(other).waited == 0
+    assert 3.5 < enter(other).waited <= 4
     with pytest.raises(RetryLater):
-        enter(gate)
+        enter(other)
+    gate = Gate("vendor", "key")
     drive(gate.block(60, "429"))
     with pytest.raises(RetryLater, match="blocked by 429"):
         enter(gate)
@@ -275,6 +275,23 @@ def test_while_the_store_is_away_each_process_has_its_share(
     store: Any = get_store()
     wait_until(lambda: not store.breaker.is_open)
     assert enter(gate).waited == 0
+
+
+def test_a_process_that_is_left_alone_goes_on_from_its_own_calls(
+    on_redis: RedisServer, vendor: Upstream, slept: list[float]
+) -> None:
+    UpstreamLimit.objects.update(rate="4/s", burst=4)
+    gate, idle, told = (Gate("vendor", name) for name in ("key", "idle", "told"))
+    for _ in range(6):
+        enter(gate)
+    drive(told.block(60, "429"))
+    on_redis.kill()
+    del slept[:]
+    # Four of its calls were one second's worth of everybody, and the last two left later.
+    assert 1 < enter(gate).waited <= 1.5
+    assert enter(idle).waited == 0
+    with pytest.raises(RetryLater, match="blocked by 429"):
+        enter(told)
 
 
 def test_without_a_cache_each_process_is_alone(settings: Any, vendor: Upstream) -> None:

@@ -241,6 +241,11 @@ def test_customers_share_a_credential() -> None:
     assert book.ask(when, has_share=True).at == when
 
 
+def test_alone_calls_to_a_window_keep_its_guard() -> None:
+    ask = alone(ask_of(Pace("1", "calls", "window", 10, SECOND, 10), 2, SECOND // 2), 4)
+    assert (ask.unit, ask.need) == (600_000, 1_200_000)
+
+
 def test_alone_each_process_has_its_share() -> None:
     ask = ask_of(bucket(10), 1, 0)
     moments: list[int] = []
