@@ -15,9 +15,10 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat
 
 from ratelimits import keeping
-from ratelimits.client import upstreams
+from ratelimits.client import NeverPasses, upstream, upstreams
 from ratelimits.client.rows import load_terms
 from ratelimits.client.upstreams import forget, known, version_key, warm
+from ratelimits.effects import drive
 from ratelimits.exceptions import CatalogUnavailable, StoreUnavailable
 from ratelimits.models import Upstream, UpstreamLimit
 from ratelimits.stores import get_store
@@ -174,6 +175,18 @@ def test_what_others_edited(django_assert_num_queries: Any) -> None:
         assert known("vendor").version == "another"
     with django_assert_num_queries(0):
         assert known("vendor").version == "another"
+
+
+def test_the_next_call_goes_by_what_others_edited() -> None:
+    gate = upstream("vendor", "key").gate()
+    drive(gate.enter())
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE ratelimits_upstreamlimit SET rate = '3/s'")
+    store = get_store()
+    assert store is not None
+    store.set_versions({version_key("vendor"): "another"}, 60)
+    with pytest.raises(NeverPasses, match="has 3 at most"):
+        drive(gate.enter(4))
 
 
 def test_an_edit_while_the_rows_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
