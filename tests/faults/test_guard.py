@@ -79,7 +79,9 @@ def test_a_bug_of_a_client_is_no_fault_of_the_view(caplog: pytest.LogCaptureFixt
     guarded = GuardedStore(Failing(confused))
     assert takes(guarded, 4) == [True, True, True, False]
     assert not guarded.breaker.is_open
-    assert {record.exc_info is not None for record in caplog.records} == {True}
+    # A thread may say by now that it can't charge for them, and why.
+    bugs = [record for record in caplog.records if "A bug in the store" in record.getMessage()]
+    assert {record.exc_info is not None for record in bugs} == {True}
     with pytest.raises(StoreError):
         guarded.reset(GROUP)
 
