@@ -111,18 +111,23 @@ def _find(rule: Rule, request: Any, is_async: bool) -> tuple[int, Find]:
     check_cost(cost)
     if rule.rate is PLAN:
         return cost, OfPlan(request, rule.scope, cost, is_async=is_async)
-    limited = None if is_exempt(request) else _in_code(rule, request)
+    return cost, find_in_code(None if is_exempt(request) else _in_code(rule, request), cost)
+
+
+def find_in_code(limited: InCode | None, cost: int) -> Find:
+    """How to get what a limit in code asks; None asks nothing."""
 
     def find(stale: tuple[str, ...] | None) -> Asked | Flow[Asked]:
         if stale is not None:
             shared.learn(NOBODY, stale)
         if limited is None:
             return NOTHING
-        if rule.scope:
-            return _at_cost(limited, rule.scope, cost)
+        scope = limited.slot.limit.scope
+        if scope:
+            return _at_cost(limited, scope, cost)
         return _asked(limited, cost, (shared.of_plans,))
 
-    return cost, find
+    return find
 
 
 def _set_for(scope: str) -> Flow[Group]:

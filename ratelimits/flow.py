@@ -162,6 +162,13 @@ def _nothing_taken(store: Store, ledger: Ledger, request: Any, taken: Taken) -> 
     )
 
 
+def give_back(request: Any) -> Flow[None]:
+    """Give back what doors took of a request that is refused after all."""
+    store = active_store()
+    if store is not None:
+        yield from nothing_taken(store, counted(request), Decision())
+
+
 def _counted(
     operation: Operation,
     store: Store,
@@ -185,7 +192,7 @@ def _counted(
             return Taken(ledger.of(group, cost), again=True)
         # Somebody edits faster than this reads: what was read last is as good as any.
         asked = replace(group, versions=()) if attempt == TRIES - 1 else group
-        answer = yield ask(store, operation, asked, missing)
+        answer = yield ask(store, operation, asked, missing, ledger)
         stale = answer.stale
         if stale is None:
             break

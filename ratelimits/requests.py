@@ -24,7 +24,16 @@ class Entry(NamedTuple):
 class Counted:
     """What one request has taken so far, so that the same limit is counted once."""
 
-    __slots__ = ("_at_doors", "_costs", "_first", "_outcomes", "told", "waiting")
+    __slots__ = (
+        "_at_doors",
+        "_costs",
+        "_first",
+        "_outcomes",
+        "now",
+        "passing",
+        "told",
+        "waiting",
+    )
 
     def __init__(self) -> None:
         # What was counted first. Most requests pass one door only, and need no more than that.
@@ -37,6 +46,10 @@ class Counted:
         self.waiting: Callable[[], Flow[Decision]] | None = None
         # What usage/ was told of this request.
         self.told: Any = None
+        # The time in microseconds, as long as somebody has a clock of its own for it.
+        self.now: int | None = None
+        # The last pass through throttles that count each pass: see throttling/passes.py.
+        self.passing: Any = None
 
     def enter(self, entry: Entry) -> None:
         """Remember what was counted, for the other doors that the request passes."""
@@ -99,6 +112,14 @@ class Counted:
         if self._first is not None:
             self._first = self._first._replace(is_door=False)
         self._at_doors.clear()
+
+    def anew(self, names: Iterable[tuple[str, str]]) -> None:
+        """What was taken of these limits is over, and the request takes of them anew."""
+        self._open()
+        for name in names:
+            self._costs.pop(name, None)
+            self._outcomes.pop(name, None)
+            self._at_doors.pop(name, None)
 
     def _saw(self, group: Group, decision: Decision) -> None:
         """Remember what there is to publish."""

@@ -15,9 +15,17 @@ from .requests import Counted as Ledger
 from .stores.base import Answer, Group, Store
 
 
-def ask(store: Store, operation: Operation, group: Group, costs: Sequence[int]) -> Effect:
+def ask(
+    store: Store,
+    operation: Operation,
+    group: Group,
+    costs: Sequence[int],
+    ledger: Ledger | None = None,
+) -> Effect:
     """One operation of the store."""
-    now = microseconds() if conf.CLOCK == "process" else None
+    now = None if ledger is None else ledger.now
+    if now is None and conf.CLOCK == "process":
+        now = microseconds()
     return Effect(store.run, store.arun, (operation, group, costs, now))
 
 
@@ -33,10 +41,10 @@ def all_anew(
     if not any(before):
         return answer, missing
     unversioned = replace(group, versions=())
-    yield ask(store, Operation.REFUND, unversioned, before)
+    yield ask(store, Operation.REFUND, unversioned, before, ledger)
     ledger.took(group, [-had for had in before])
     missing = ledger.missing(group, costs)
-    return (yield ask(store, Operation.TAKE, unversioned, missing)), missing
+    return (yield ask(store, Operation.TAKE, unversioned, missing, ledger)), missing
 
 
 def nothing_taken(store: Store, ledger: Ledger, refused: Decision) -> Flow[Decision]:
@@ -48,7 +56,7 @@ def nothing_taken(store: Store, ledger: Ledger, refused: Decision) -> Flow[Decis
     group, costs = ledger.by_doors()
     if not costs:
         return refused
-    answer: Answer = yield ask(store, Operation.REFUND, group, costs)
+    answer: Answer = yield ask(store, Operation.REFUND, group, costs, ledger)
     if answer.unavailable:
         return refused
     ledger.took(group, [-cost for cost in costs])

@@ -73,7 +73,7 @@ def passes_door(view: Any, method: str | None) -> bool:
     return (
         bool(doors)
         and all(getattr(way, "__module__", "") == "rest_framework.views" for way in ways)
-        and all(door.__module__ == "ratelimits.throttling" for door in doors)
+        and all(door.__module__ == "ratelimits.throttling.plan" for door in doors)
     )
 
 

@@ -175,7 +175,7 @@ def test_without_the_middleware_the_doors_publish(settings: Any) -> None:
 def test_with_the_middleware_it_alone_publishes(settings: Any, monkeypatch: Any) -> None:
     """Once, outside of all that could store it."""
     published: list[Any] = []
-    for module in ("ratelimits.wrapping", "ratelimits.throttling"):
+    for module in ("ratelimits.wrapping", "ratelimits.throttling.refusing"):
         monkeypatch.setattr(f"{module}.publish", lambda *args: published.append(args))
     make_plan()
     settings.MIDDLEWARE = [OURS]

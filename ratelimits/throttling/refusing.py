@@ -1,26 +1,17 @@
-"""The door for Django REST framework: one throttle class, no other setting."""
+"""What a throttle of ours does to the view that it stands at."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rest_framework.exceptions import Throttled
-from rest_framework.request import Request
-from rest_framework.throttling import BaseThrottle
 
-from .effects import drive
-from .flow import at_view
-from .limits import Decision
-from .publishing.problems import problem_of
-from .publishing.responses import publish
-from .rendering import show
-from .requests import decision_of, publishes_elsewhere
-from .views import is_spared, said
-
-if TYPE_CHECKING:
-    # DRF's views import DEFAULT_THROTTLE_CLASSES, and so this module, before they are ready.
-    from rest_framework.views import APIView
+from ratelimits.limits import Decision
+from ratelimits.publishing.problems import problem_of
+from ratelimits.publishing.responses import publish
+from ratelimits.rendering import show
+from ratelimits.requests import decision_of, publishes_elsewhere
 
 
 class PlanThrottled(Throttled):
@@ -42,43 +33,7 @@ class PlanThrottled(Throttled):
             self.problem["retry_after"] = self.wait
 
 
-class PlanRateThrottle(BaseThrottle):
-    """Takes what a request costs from all limits of its tenant's plan, or from none.
-
-    Of the view it reads `throttle_scope`, a scope of the plan, and `throttle_cost`: a whole
-    number of units, 1 by default, or a callable(request, view).
-    """
-
-    is_ratelimits_door = True
-
-    # Until it was asked.
-    decision = Decision()
-
-    def allow_request(self, request: Request, view: APIView) -> bool:
-        if said(view, request, "ratelimits_exempt") or is_spared(request):
-            return True
-        scope, cost = self.get_scope(request, view), self.get_cost(request, view)
-        self.decision = drive(at_view(request, scope, cost))
-        _publish_at_end(view)
-        if not self.decision.allowed:
-            _refuse(view, self.decision)
-        return self.decision.allowed
-
-    def get_scope(self, request: Request, view: APIView) -> str:
-        return said(view, request, "throttle_scope") or ""
-
-    def get_cost(self, request: Request, view: APIView) -> int:
-        cost = said(view, request, "throttle_cost")
-        if callable(cost):
-            cost = cost(request, view)
-        return 1 if cost is None else cost
-
-    def wait(self) -> float | None:
-        """Seconds to wait, rounded up; None if waiting doesn't help."""
-        return self.decision.retry_after
-
-
-def _publish_at_end(view: Any) -> None:
+def publish_at_end(view: Any) -> None:
     """Have the view publish when its response is complete, and its status known.
 
     On this one instance, since DRF has no hook for it. Our middleware does it instead, if it
@@ -101,7 +56,7 @@ def _publish_at_end(view: Any) -> None:
     view.finalize_response = finalize_and_publish
 
 
-def _refuse(view: Any, decision: Decision) -> None:
+def refuse(view: Any, decision: Decision) -> None:
     """Have the view raise our exception, unless it has its own way."""
 
     def throttled(request: Any, wait: float | None) -> None:

@@ -1,0 +1,103 @@
+"""Which bucket a throttle of DRF's kind counts in, and what it can tell of it."""
+
+from __future__ import annotations
+
+import secrets
+from functools import lru_cache
+from typing import Any
+
+from django.core.cache.backends.locmem import LocMemCache
+from django.core.exceptions import ImproperlyConfigured
+from rest_framework import throttling
+
+from ratelimits.addresses import address_of
+from ratelimits.entering import InCode
+from ratelimits.keys import digest
+from ratelimits.limits import SECOND, Limit, Owner
+from ratelimits.rates import Rate
+from ratelimits.stores import counts_alone
+from ratelimits.stores.base import Slot
+from ratelimits.tenants import by_user
+from ratelimits.validation import MAX_LOG
+
+from .passes import Pass
+
+MARK = "ratelimits.mark"
+# Of their keys it is known what is in them.
+KNOWN = frozenset(
+    kind.get_cache_key
+    for kind in (
+        throttling.AnonRateThrottle,
+        throttling.UserRateThrottle,
+        throttling.ScopedRateThrottle,
+    )
+)
+
+
+def bucket_of(throttle: Any, request: Any, passing: Pass) -> InCode:
+    """The limit of a throttle, and whose bucket its cache key stands for.
+
+    Like DRF's, throttles with one key and one window share a bucket, whatever their rates.
+    """
+    rate = _rate(throttle)
+    # DRF keeps a log. One of so many requests would be too long.
+    algorithm = "sliding_log" if (rate.quota or 0) <= MAX_LOG else "sliding_counter"
+    subject = digest("drf", str(throttle.key), _mark(throttle))
+    ident, place = passing.name(subject, f"drf:{algorithm}:{rate.window}")
+    name = str(throttle.scope or type(throttle).__name__)
+    owner = _owner(throttle, request)
+    per = "address" if owner.kind == "address" else "tenant"
+    shown = name if place == 1 else f"{name}-{place}"
+    return InCode(Slot(_limit(shown, rate, algorithm, per, ident), subject), owner)
+
+
+def _rate(throttle: Any) -> Rate:
+    quota, window = throttle.num_requests, throttle.duration
+    if int(window) != window or int(quota) != quota:
+        name = type(throttle).__name__
+        raise ImproperlyConfigured(
+            f"{name}.parse_rate() gave {quota!r} and {window!r}, not a number and whole seconds."
+        )
+    return Rate(max(0, int(quota)), int(window))
+
+
+# The same one again, since others keep by it what they made of it.
+@lru_cache(maxsize=1024)
+def _limit(name: str, rate: Rate, algorithm: str, per: str, ident: str) -> Limit:
+    # Without a scope of ours: nothing about it is for the database to say.
+    return Limit(name, rate, algorithm=algorithm, per=per, ident=ident)
+
+
+def _owner(throttle: Any, request: Any) -> Owner:
+    """As whom people know the caller. What is in a project's own key may be secret."""
+    if type(throttle).get_cache_key not in KNOWN:
+        return Owner("by", type(throttle).__name__)
+    user = by_user(request)
+    if user is None:
+        return Owner("address", address_of(request))
+    return Owner("tenant", user)
+
+
+def _mark(throttle: Any) -> str:
+    """Ends with `cache.clear()`, by which tests of projects forget what DRF's throttles counted.
+
+    Only where both are in the memory of one process. A shared cache forgets our counts itself.
+    """
+    cache = getattr(getattr(throttle.cache, "get", None), "__self__", None)
+    if not isinstance(cache, LocMemCache) or not counts_alone():
+        return ""
+    cache.add(MARK, secrets.token_hex(8), timeout=None)
+    return str(cache.get(MARK))
+
+
+def history_of(throttle: Any) -> list[Any]:
+    """Times for as many requests as were counted in the window, as far as that is known."""
+    decision = throttle.decision
+    outcome = decision.outcomes[-1] if decision is not None and decision.outcomes else None
+    if outcome is None:
+        return []
+    used = outcome.limit.quota - outcome.remaining
+    times = [throttle.now] * used
+    if times and not outcome.allowed:
+        times[-1] += (outcome.wait_us or 0) / SECOND - throttle.duration
+    return times

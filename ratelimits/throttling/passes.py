@@ -1,0 +1,94 @@
+"""What the throttles of one view tell each other of one request.
+
+DRF asks all throttles of a view, also after one has refused; and it counts a request anew each
+time that it comes by, as the same one does in tests, or where a view calls another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ratelimits.effects import Flow, drive
+from ratelimits.flow import give_back
+from ratelimits.limits import Decision
+from ratelimits.requests import counted
+
+# Kept with DRF's request, of which each view makes its own.
+PASS, REFUSED = "_ratelimits_pass", "_ratelimits_refused"
+
+
+class Pass:
+    """One request on its way through the throttles of one view, each of which it meets once."""
+
+    __slots__ = ("_kinds", "names")
+
+    def __init__(self) -> None:
+        self._kinds: set[type] = set()
+        # Of the buckets that it takes from: whose, and of which limit.
+        self.names: list[tuple[str, str]] = []
+
+    def meets(self, kind: type) -> bool:
+        """Whether this is still the same pass."""
+        if kind in self._kinds:
+            return False
+        self._kinds.add(kind)
+        return True
+
+    def name(self, subject: str, ident: str) -> tuple[str, int]:
+        """What a bucket is found by, also if another throttle of this pass has that; and its place.
+
+        The limits of throttles with one cache key may differ: each has to be counted.
+        """
+        place, candidate = 1, ident
+        while (subject, candidate) in self.names:
+            place += 1
+            candidate = f"{ident}:{place}"
+        self.names.append((subject, candidate))
+        return candidate, place
+
+
+def pass_of(request: Any, kind: type) -> Pass:
+    """The pass in which a request meets a throttle of this class."""
+    ledger, own = counted(request), vars(request)
+    found = own.get(PASS)
+    if isinstance(found, Pass) and found is ledger.passing and found.meets(kind):
+        return found
+    if ledger.passing is not None:
+        ledger.anew(ledger.passing.names)
+    if found is not None:
+        own.pop(REFUSED, None)
+    made = own[PASS] = ledger.passing = Pass()
+    made.meets(kind)
+    return made
+
+
+def note_refused(request: Any) -> None:
+    """A throttle of ours has refused it, at this view."""
+    vars(request)[REFUSED] = True
+
+
+def ask(
+    request: Any,
+    peek: Callable[[], Flow[Decision]],
+    take: Callable[[], Flow[Decision]],
+    at: int | None = None,
+) -> Decision:
+    """Take, unless an earlier throttle has refused: then nothing is to be taken any more.
+
+    `at` is the time in microseconds, None for that of the store.
+    """
+    ledger = counted(request)
+    ledger.now = at
+    try:
+        if REFUSED not in vars(request):
+            return drive(take())
+        decision = drive(peek())
+        if not decision.allowed:
+            # To be told of with the refusal that there is.
+            decision = drive(take())
+            if decision.allowed:
+                drive(give_back(request))
+        return decision
+    finally:
+        ledger.now = None

@@ -1,0 +1,136 @@
+"""DRF's own throttle classes, counted exactly: another import is all that changes.
+
+They read what DRF's read, and can be overridden where those can. What differs: a refused request
+takes nothing from any throttle of its view.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext
+from rest_framework import throttling
+from rest_framework.request import Request
+
+from ratelimits.algorithms import Operation
+from ratelimits.entering import find_in_code
+from ratelimits.flow import count, take_at_door
+from ratelimits.limits import Decision
+from ratelimits.rates import Rate
+from ratelimits.tenants import is_exempt
+from ratelimits.views import is_spared, said
+
+from .buckets import bucket_of, history_of
+from .passes import ask, note_refused, pass_of
+from .refusing import publish_at_end, refuse
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView
+
+# In a tuple, where those who freeze time by replacing names of modules don't find it.
+USUAL = (throttling.SimpleRateThrottle.timer,)
+
+
+class SimpleRateThrottle(throttling.SimpleRateThrottle):
+    """Limits by whatever `get_cache_key` gives; None is no limit.
+
+    Raises ImproperlyConfigured for a rate that DRF would read as another one than it looks.
+    """
+
+    is_ratelimits_door = True
+
+    # Until it was asked.
+    decision: Decision | None = None
+    num_requests: int | None = None
+    _history: list[Any] | None = None
+
+    def parse_rate(self, rate: Any) -> Any:
+        """Requests and seconds, both None for no limit: of rates as DRF writes them, and as we do.
+
+        DRF looks at the first letter of the period only, so that its months are minutes.
+        """
+        if rate is None:
+            return None, None
+        try:
+            parsed = Rate.parse(rate)
+        except ValueError:
+            return super().parse_rate(rate)
+        if parsed.is_month:
+            told = gettext(
+                'The rate "%(rate)s" is %(quota)d per minute to Django REST framework. '
+                'Write "%(quota)d/m", or "%(quota)d/30d" for thirty days.'
+            )
+            raise ImproperlyConfigured(told % {"rate": rate, "quota": parsed.quota})
+        return (None, None) if parsed.is_unlimited else (parsed.quota, parsed.window)
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        if self.rate is None:
+            return True
+        self.key = self.get_cache_key(request, view)
+        if self.key is None or self.num_requests is None:
+            return True
+        if said(view, request, "ratelimits_exempt") is True or is_spared(request):
+            return True
+        self.now = self.timer()
+        return self._ask(request, view)
+
+    def _ask(self, request: Any, view: Any) -> bool:
+        passing = pass_of(request, type(self))
+        found = None if is_exempt(request) else bucket_of(self, request, passing)
+        find = find_in_code(found, 1)
+        # By the clock of the store, or by the project's if it has overridden `timer`.
+        at = None if self.timer is USUAL[0] else round(self.now * 1_000_000)
+        self.decision = ask(
+            request,
+            peek=lambda: count(Operation.PEEK, request, 1, find),
+            take=lambda: take_at_door(request, 1, find),
+            at=at,
+        )
+        self._history = None
+        passes = self.throttle_success() if self.decision.allowed else self.throttle_failure()
+        if not passes:
+            note_refused(request)
+        # Tests of projects ask throttles also without a view.
+        if hasattr(view, "finalize_response"):
+            publish_at_end(view)
+            if not (passes or self.decision.allowed):
+                refuse(view, self.decision)
+        return passes
+
+    def throttle_success(self) -> bool:
+        """Called for what passes. It is counted by then, also if this is overridden."""
+        return True
+
+    @property
+    def history(self) -> list[Any]:
+        """As many times as there were requests in the window, the newest first.
+
+        The store doesn't tell all of them: known is when the oldest of a refusal ends.
+        """
+        if self._history is not None:
+            return self._history
+        return history_of(self)
+
+    @history.setter
+    def history(self, value: list[Any]) -> None:
+        self._history = value
+
+    def wait(self) -> float | None:
+        """Seconds until the same request passes; None if waiting doesn't help."""
+        decision = self.decision
+        if decision is None or decision.allowed:
+            return super().wait()
+        return decision.retry_after if decision.wait is None else decision.wait.total_seconds()
+
+
+class AnonRateThrottle(throttling.AnonRateThrottle, SimpleRateThrottle):
+    """Limits those who are not authenticated, by what `get_ident` gives."""
+
+
+class UserRateThrottle(throttling.UserRateThrottle, SimpleRateThrottle):
+    """Limits by user, and those who are not authenticated by what `get_ident` gives."""
+
+
+class ScopedRateThrottle(throttling.ScopedRateThrottle, SimpleRateThrottle):
+    """Limits by user and by the view's `throttle_scope`; not a view that has none."""
