@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from demo_project.experiments import EXPERIMENTS, Table
+from demo_project.experiments.ours import Task, Team
 from demo_project.experiments.patience import until_timely
 from demo_project.experiments.tables import lines
 from demo_project.management.commands.experiments import Command
@@ -83,12 +85,17 @@ def test_neighbour() -> None:
 @pytest.mark.long
 def test_obey() -> None:
     (rows,) = rows_of("obey")
-    blind, obedient, proactive = rows
+    blind, obedient, proactive, alone, together, too_high = rows
     assert blind["sent"] > 1000
     assert 42 <= obedient["sent"] <= 44
     assert proactive["sent"] == 40
+    # One or two may overtake others by more than the guard, on a busy machine.
+    assert 40 <= alone["sent"] <= 42
+    assert 40 <= together["sent"] <= 42
+    assert 40 <= too_high["sent"] <= 50
     for row in rows:
-        assert 2.9 < row["seconds"] < 6
+        assert row["refused"] == row["sent"] - 40
+        assert 2.9 < row["seconds"] < 12
 
 
 def test_each_experiment_is_tested() -> None:
@@ -117,6 +124,12 @@ def test_a_late_attempt_is_repeated() -> None:
     assert until_timely(lambda: next(attempts), "a test") == 7
     with pytest.raises(CommandError, match="too busy for a test: 3 attempts came too late"):
         until_timely(lambda: None, "a test", tries=3)
+
+
+def test_a_worker_that_fails_is_told_of(tmp_path: Path) -> None:
+    team = Team(tmp_path / "not-migrated.sqlite3", "")
+    with pytest.raises(CommandError, match="A worker ended by itself, with 1"):
+        team.run(1, Task("http://127.0.0.1:1", "10/s", 1))
 
 
 def test_the_command_prints_tables(monkeypatch: pytest.MonkeyPatch) -> None:

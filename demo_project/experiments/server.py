@@ -19,13 +19,14 @@ PATIENCE = 60.0
 
 
 @contextmanager
-def demo_server(redis_url: str = "") -> Iterator[int]:
+def demo_server(redis_url: str = "", database: Path | None = None) -> Iterator[int]:
     """The port of a new demo, which counts in memory unless it is given a Redis.
 
-    Raises CommandError if it does not start.
+    Its database is made where it is said to be, or goes with it. Raises CommandError if it does
+    not start.
     """
     with TemporaryDirectory(prefix="ratelimits-") as directory:
-        env = {**os.environ, "DEMO_DATABASE": str(Path(directory) / "demo.sqlite3")}
+        env = {**os.environ, "DEMO_DATABASE": str(database or Path(directory) / "demo.sqlite3")}
         env["REDIS_URL"] = redis_url
         command = [sys.executable, "manage.py", "demo", "--port", "0"]
         process = subprocess.Popen(
