@@ -6,6 +6,7 @@ import time
 from uuid import uuid4
 
 import pytest
+from django.test import Client
 
 from ratelimits.client import RetryLater, upstream
 from ratelimits.effects import drive
@@ -40,7 +41,10 @@ def _after(refused: Sent, other: Sent) -> float:
 
 
 @pytest.mark.long
-def test_a_limit_that_is_set_too_high(on_redis: RedisServer, vendor_url: str) -> None:
+@pytest.mark.urls("tests.admin_site")
+def test_a_limit_that_is_set_too_high(
+    on_redis: RedisServer, vendor_url: str, admin_client: Client
+) -> None:
     run = Run("too-high", "/bucket", f"caller-{uuid4()}", CALLS // WORKERS)
     sent = sent_of(crowd(on_redis, vendor_url, WORKERS, [run]))
     refused = [one for one in sent if one.status == 429]
@@ -50,6 +54,9 @@ def test_a_limit_that_is_set_too_high(on_redis: RedisServer, vendor_url: str) ->
     standing = drive(upstream(run.slug, run.name).gate().look())
     assert standing.refused == len(refused)
     assert standing.is_too_high
+    row = Upstream.objects.get(slug=run.slug)
+    page = admin_client.get(f"/admin/ratelimits/upstream/{row.pk}/change/").content.decode()
+    assert "is 20 requests per second here, but answers of the API name less. Lower it." in page
 
 
 @pytest.fixture
