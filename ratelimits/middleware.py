@@ -16,9 +16,9 @@ from .effects import Flow, adrive, drive
 from .exceptions import RateLimited
 from .flow import at_door, at_view, is_waiting, settle
 from .limits import Decision
+from .places import has_door, is_exempt_view, passes_door
 from .publishing.responses import publish, refusal
 from .requests import decision_of
-from .views import has_door, is_exempt_view, passes_door
 
 
 class RateLimitMiddleware:

@@ -9,8 +9,8 @@ from typing import Any
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from . import rows
+from .places import places_of
 from .rules import Rule
-from .views import places_of
 
 METHODS = ("get", "post", "put", "patch", "delete")
 

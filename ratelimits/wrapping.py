@@ -13,10 +13,10 @@ from asgiref.sync import iscoroutinefunction, sync_to_async
 from .effects import adrive, drive
 from .entering import enter
 from .naming import name_of
+from .places import is_spared
 from .publishing.responses import publish, refusal
 from .requests import counted, decision_of, publishes_elsewhere
 from .rules import Rule
-from .views import is_spared
 
 ABOVE_DRF = (
     "@ratelimit can't stand above a view of Django REST framework, where nobody is authenticated "

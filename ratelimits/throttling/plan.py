@@ -10,7 +10,7 @@ from rest_framework.throttling import BaseThrottle
 from ratelimits.algorithms import Operation
 from ratelimits.flow import at_view, operate
 from ratelimits.limits import Decision
-from ratelimits.views import is_spared, said
+from ratelimits.places import is_spared, said
 
 from .passes import ask, note_refused
 from .refusing import publish_at_end, refuse

@@ -17,9 +17,9 @@ from ratelimits.algorithms import Operation
 from ratelimits.entering import find_in_code
 from ratelimits.flow import count, take_at_door
 from ratelimits.limits import Decision
+from ratelimits.places import is_spared, said
 from ratelimits.rates import Rate
 from ratelimits.tenants import is_exempt
-from ratelimits.views import is_spared, said
 
 from .buckets import bucket_of, history_of
 from .passes import ask, note_refused, pass_of
