@@ -4,6 +4,8 @@ from django.contrib import admin
 from django.contrib.staticfiles.urls import staticfiles_urlpatterns
 from django.urls import path
 
+from ratelimits.views import rate_limit
+
 from . import api, comparing, views
 
 urlpatterns = [
@@ -12,6 +14,7 @@ urlpatterns = [
     path("api/search", api.SearchView.as_view(), name="search"),
     path("api/orders", api.OrdersView.as_view(), name="orders"),
     path("api/version", views.version, name="version"),
+    path("rate_limit", rate_limit, name="rate_limit"),
     path("export", views.export, name="export"),
     path("contact", views.contact, name="contact"),
     path("health", views.health, name="health"),

@@ -34,7 +34,7 @@ Find = Callable[["tuple[str, ...] | None"], "Asked | Flow[Asked]"]
 
 
 class OfPlan:
-    """Asks for the limits that the plan of a caller has for a scope.
+    """Asks for the limits that the plan of a caller has for a scope; None is all scopes.
 
     What an operator set as the cost of a request of that scope goes before `cost`, unless it is
     an amount rather than a request. Who it is may be told; to find out for a request may have to
@@ -46,7 +46,7 @@ class OfPlan:
     def __init__(
         self,
         who: Who,
-        scope: str,
+        scope: str | None,
         cost: int,
         *,
         is_async: bool = False,

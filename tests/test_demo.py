@@ -56,6 +56,13 @@ def test_it_prints_what_to_try(demo: Demo) -> None:
         assert key in demo.printed
 
 
+def test_a_caller_can_ask_for_all_limits(demo: Demo) -> None:
+    answer = demo.request("/rate_limit", X_API_Key=KEYS["clinic"])
+    told = json.loads(answer.body)
+    assert (answer.status, told["available"]) == (200, True)
+    assert told["limits"]
+
+
 def test_answers_publish_the_plan_until_the_eleventh_is_refused(demo: Demo) -> None:
     answers = [demo.request(SEARCH, X_API_Key=KEYS["anonymous"]) for _ in range(11)]
     assert [answer.status for answer in answers] == [200] * 10 + [429]

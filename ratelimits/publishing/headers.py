@@ -61,7 +61,7 @@ def headers_of(decision: Decision) -> dict[str, str]:
 
 def policies_of(outcomes: Sequence[Outcome]) -> Policies:
     """The names of the limits of a decision, and their policies."""
-    return _policies(tuple([outcome.limit for outcome in outcomes]))
+    return policies_for(tuple([outcome.limit for outcome in outcomes]))
 
 
 def is_exhausted(decision: Decision) -> bool:
@@ -77,7 +77,8 @@ def shown_reset(outcome: Outcome) -> int:
 
 # The text of a policy should not vary (section 3 of the draft), and is most of the work.
 @lru_cache(maxsize=4096)
-def _policies(limits: tuple[Limit, ...]) -> Policies:
+def policies_for(limits: tuple[Limit, ...]) -> Policies:
+    """See policies_of()."""
     listed = [i for i, limit in enumerate(limits) if _is_listed(limit)]
     # Those that callers see come first, so that no other limit can alter their names.
     order = listed + [i for i in range(len(limits)) if i not in listed]
@@ -86,8 +87,13 @@ def _policies(limits: tuple[Limit, ...]) -> Policies:
     return Policies(
         names=tuple(names[i] for i in range(len(limits))),
         listed=tuple(labels.items()),
-        field=", ".join(item(label, _terms(limits[i])) for i, label in labels.items()),
+        field=", ".join(policy_of(limits[i], label) for i, label in labels.items()),
     )
+
+
+def policy_of(limit: Limit, label: str) -> str:
+    """A limit as `RateLimit-Policy` has it; `label` is its serialized name."""
+    return item(label, _terms(limit))
 
 
 def _is_listed(limit: Limit) -> bool:
