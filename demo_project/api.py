@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, serializers
+from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -32,15 +35,24 @@ class Queries(serializers.Serializer[Any]):
     )
 
 
+class Found(serializers.Serializer[Any]):
+    query = serializers.CharField()
+    found = serializers.ListField(child=serializers.CharField())
+
+
 class SearchView(APIView):
     """`GET ?q=tea` searches once. `POST {"queries": [...]}` searches for many, and costs 5."""
 
     throttle_scope = "search"
+    # A form has no way to say an empty list.
+    parser_classes = [JSONParser]
 
+    @extend_schema(parameters=[OpenApiParameter("q", str)], responses={200: Found})
     def get(self, request: Request) -> Response:
         text = request.query_params.get("q", "")
         return Response({"query": text, "found": find(text)})
 
+    @extend_schema(request=Queries, responses={200: OpenApiTypes.OBJECT, 400: OpenApiTypes.OBJECT})
     @throttle_cost(5)
     def post(self, request: Request) -> Response:
         asked = Queries(data=request.data)
@@ -63,6 +75,10 @@ class OrdersView(generics.ListCreateAPIView[Order]):
 
     def get_queryset(self) -> QuerySet[Order]:
         return Order.objects.filter(tenant=tenant_of(self.request) or "")[:100]
+
+    @extend_schema(responses={201: OrderSerializer, 400: OpenApiTypes.OBJECT})
+    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().post(request, *args, **kwargs)
 
     def perform_create(self, serializer: serializers.BaseSerializer[Order]) -> None:
         serializer.save(tenant=tenant_of(self.request) or "")

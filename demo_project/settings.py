@@ -81,6 +81,13 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["ratelimits.throttling.PlanRateThrottle"],
     # Callers are known by their key alone; someone logged in to the admin is nobody special.
     "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "ratelimits: the demo",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": ["ratelimits.contrib.spectacular.document_rate_limits"],
 }
 # A refusal is no news here, and the experiments have thousands of them.
 LOGGING = {

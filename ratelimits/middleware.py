@@ -115,21 +115,22 @@ def _is_exempt(request: HttpRequest) -> bool:
 
 def _door_of(request: HttpRequest, view: Any, is_async: bool = False) -> Flow[Decision] | None:
     """What is still to be taken before a view, if it does not see to that itself."""
-    if _is_protected(request, view):
+    if is_protected(request.path_info, view, request.method):
         return at_view(request, is_async=is_async)
     if is_waiting(request) and not passes_door(view, request.method):
         return settle(request)
     return None
 
 
-def _is_protected(request: HttpRequest, view: Any) -> bool:
+def is_protected(path: str, view: Any, method: str | None) -> bool:
+    """Whether the middleware counts the plan for a view, since no other door limits it."""
     prefixes = conf.PROTECT
     if not prefixes:
         return False
     prefixes = (prefixes,) if isinstance(prefixes, str) else tuple(prefixes)
-    if not request.path_info.startswith(prefixes):
+    if not path.startswith(prefixes):
         return False
-    return not is_exempt_view(view, request.method) and not has_door(view, request.method)
+    return not is_exempt_view(view, method) and not has_door(view, method)
 
 
 def _added(before: Decision | None, refused: Decision) -> Decision:

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from drf_spectacular.validation import validate_schema
 
 from demo_project.tenants import KEYS
 from tests.demo import ROOT, Browser, Demo
@@ -61,6 +62,16 @@ def test_a_caller_can_ask_for_all_limits(demo: Demo) -> None:
     told = json.loads(answer.body)
     assert (answer.status, told["available"]) == (200, True)
     assert told["limits"]
+
+
+def test_the_schema_tells_of_limits(demo: Demo) -> None:
+    answer = demo.request("/schema")
+    assert not any("ratelimit" in name.lower() for name in answer.headers)
+    described = json.loads(answer.body)
+    validate_schema(described)
+    search = described["paths"]["/api/search"]["post"]
+    assert search["x-ratelimit"] == [{"scope": "search", "cost": 5}]
+    assert {"200", "400", "429", "503"} == set(search["responses"])
 
 
 def test_answers_publish_the_plan_until_the_eleventh_is_refused(demo: Demo) -> None:
