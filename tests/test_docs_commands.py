@@ -53,10 +53,13 @@ def lines() -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Path:
     """A directory with all files that the page is about, and a database with its plans."""
+    rates = {"anon": "100/day", "user": "1000/day", "reports": "5/hour"}
+    settings.REST_FRAMEWORK = {"DEFAULT_THROTTLE_RATES": rates}
     log = "".join(lines())
     (tmp_path / "plans.toml").write_text(block("toml"))
+    (tmp_path / "customers.csv").write_text(block("csv"))
     (tmp_path / "access.log").write_text(log)
     (tmp_path / "access.log.1.gz").write_bytes(gzip.compress(log.encode()))
     (tmp_path / "own.log").write_text('1796029207.123 10.0.0.1 "acme" "GET / HTTP/1.1" 200\n')
@@ -145,6 +148,24 @@ def test_where_a_tenant_stands(settings: Any, monkeypatch: pytest.MonkeyPatch) -
     take("user:7", cost=12)
     ended = typed("python manage.py ratelimits_show user:7", monkeypatch)
     assert ended.out == block("text", "user:7")
+
+
+def test_what_is_made_of_the_rates_of_drf() -> None:
+    Tenant.objects.all().delete()
+    Plan.objects.all().delete()
+    assert run("ratelimits_import", "--drf").out == block("text", '+ plan "default":')
+
+
+def test_the_list_of_customers() -> None:
+    assert run("ratelimits_import", "--csv", "customers.csv").code == 0
+    found = Tenant.objects.select_related("plan").order_by("key")
+    assert [(each.key, each.plan and each.plan.slug) for each in found] == [
+        ("user:7", "pro"),
+        ("user:8", "pro"),
+        ("user:9", None),
+    ]
+    (own,) = Tenant.objects.get(key="user:8").limits.all()
+    assert (own.name, str(own.rate), own.replaces) == ("requests", "1200/m", "pro/requests 600/m")
 
 
 def test_the_file_is_what_export_prints(there: Path) -> None:

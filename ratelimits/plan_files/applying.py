@@ -33,7 +33,7 @@ def apply(
     if user is not None:
         for path, group in together.items():
             if not _is_gone(group):
-                _log(tops[path], group, user, alias)
+                log(tops[path], group, user, alias)
 
 
 def _is_gone(group: Sequence[Change]) -> bool:
@@ -43,7 +43,7 @@ def _is_gone(group: Sequence[Change]) -> bool:
 def _remove(change: Change, alias: str, user: Any) -> None:
     if user is not None and len(change.path) == 2:
         # Of what is gone nothing could be said any more.
-        _log(change.item.row, [change], user, alias)
+        log(change.item.row, [change], user, alias)
     change.item.row.delete(using=alias)
 
 
@@ -72,7 +72,8 @@ def _save(change: Change, tops: dict[Path, Any], alias: str) -> None:
     row.save(using=alias)
 
 
-def _log(top: Any, group: Sequence[Change], user: Any, alias: str) -> None:
+def log(top: Any, group: Sequence[Change], user: Any, alias: str) -> None:
+    """Write into the history of a row what changes, of it and within it."""
     # Only asked for where the admin is installed.
     from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 

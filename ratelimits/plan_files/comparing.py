@@ -74,7 +74,7 @@ def compare(wanted: Wanted, present: Mapping[Path, Item], alias: str, prune: boo
         raise BadFile(faults)
     changes = [Change("remove", item) for item in removed]
     for path, item in wanted.items.items():
-        change = _change(item, present.get(path))
+        change = change_of(item, present.get(path))
         if change is not None:
             changes.append(change)
     return Difference(tuple(changes), () if prune else lacking)
@@ -89,7 +89,8 @@ def _lacking(wanted: Wanted, present: Mapping[Path, Item]) -> Iterator[Item]:
             yield item
 
 
-def _change(item: Item, before: Item | None) -> Change | None:
+def change_of(item: Item, before: Item | None) -> Change | None:
+    """What makes the row that there is, if any, the one that is asked for; None if nothing."""
     fields = item.kind.fields
     if before is None:
         said = ((name, None, item.value(name)) for name in fields)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -16,6 +16,8 @@ from ratelimits import rows
 # The section of a kind, and a name in it; of what is within another one, that one's come first.
 Path = tuple[str, ...]
 Field: TypeAlias = "models.Field[Any, Any]"
+
+BATCH = 500
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ KINDS = (
     Kind("scope_costs", _("cost of the scope"), "ScopeCost", "scope"),
 )
 SECTIONS = {kind.section: kind for kind in KINDS}
+# Those whom it is sold to. They are no part of the file, but of lists of customers.
+OWN_LIMITS = Kind("limits", _("own limit"), "TenantLimit", "name", owner="tenant")
+TENANTS = Kind("tenants", _("tenant"), "Tenant", "key", inner=OWN_LIMITS)
 
 
 @dataclass(frozen=True)
@@ -71,13 +76,27 @@ class Item:
         return place(self.path)
 
 
+def tenants(alias: str, keys: Sequence[str]) -> dict[Path, Item]:
+    """The rows of these tenants, and of their own limits."""
+    found: dict[Path, Item] = {}
+    for start in range(0, len(keys), BATCH):
+        # Databases take only so many parameters.
+        some = keys[start : start + BATCH]
+        rows_of = TENANTS.model.objects.using(alias).filter(key__in=some).select_related("plan")
+        found |= {item.path: item for item in _rows(TENANTS, rows_of)}
+    return found
+
+
 def stored(alias: str) -> dict[Path, Item]:
     """All rows of a database that a file can be about."""
     return {item.path: item for kind in KINDS for item in _stored(kind, alias)}
 
 
 def _stored(kind: Kind, alias: str) -> Iterator[Item]:
-    found = kind.model.objects.using(alias).order_by(kind.key)
+    return _rows(kind, kind.model.objects.using(alias).order_by(kind.key))
+
+
+def _rows(kind: Kind, found: Any) -> Iterator[Item]:
     inner = kind.inner
     for row in found.prefetch_related(inner.section) if inner else found:
         path = (kind.section, getattr(row, kind.key))
@@ -93,7 +112,7 @@ def _within(kind: Kind, path: Path, found: Iterable[Any]) -> Iterator[Item]:
 
 def place(path: Path, field: str = "") -> str:
     """For people: `plan "free", limit "api", rate`."""
-    labels, kind = [], SECTIONS[path[0]]
+    labels, kind = [], SECTIONS.get(path[0], TENANTS)
     for section, name in zip(path[::2], path[1::2], strict=True):
         if section != kind.section and kind.inner:
             kind = kind.inner

@@ -87,7 +87,7 @@ def _read_table(wanted: Wanted, kind: Kind, path: Path, table: Mapping[str, Any]
     wrong = dict(_wrong_types(kind, values))
     faults += [f"{place(path, name)}: {fault}" for name, fault in wrong.items()]
     row = kind.make(path[-1], {n: value for n, value in values.items() if n not in wrong})
-    faults += _invalid(kind, path, row, wrong)
+    faults += invalid(kind, path, row, wrong)
     wanted.faults += faults
     wanted.items[path] = Item(kind, path, row)
     if inner and inner.section in table:
@@ -106,7 +106,7 @@ def _type(field: Field) -> tuple[type, Any]:
     return next((type_, words) for name, type_, words in TYPES if name in field.get_internal_type())
 
 
-def _invalid(kind: Kind, path: Path, row: Any, known: Iterable[str]) -> Iterator[str]:
+def invalid(kind: Kind, path: Path, row: Any, known: Iterable[str] = ()) -> Iterator[str]:
     """What the model says of a row. That names are unique is the file's own nature."""
     # What it belongs to is not in the database yet.
     exclude = {*known, *([kind.owner] if kind.owner else [])}

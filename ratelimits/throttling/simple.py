@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.core.exceptions import ImproperlyConfigured
-from django.utils.translation import gettext
 from rest_framework import throttling
 from rest_framework.request import Request
 
@@ -18,11 +16,11 @@ from ratelimits.entering import find_in_code
 from ratelimits.flow import count, take_at_door
 from ratelimits.limits import Decision
 from ratelimits.places import is_spared, said
-from ratelimits.rates import Rate
 from ratelimits.tenants import is_exempt
 
 from .buckets import bucket_of, history_of
 from .passes import ask, note_refused, pass_of
+from .rates import read_rate
 from .refusing import publish_at_end, refuse
 
 if TYPE_CHECKING:
@@ -46,23 +44,8 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
     _history: list[Any] | None = None
 
     def parse_rate(self, rate: Any) -> Any:
-        """Requests and seconds, both None for no limit: of rates as DRF writes them, and as we do.
-
-        DRF looks at the first letter of the period only, so that its months are minutes.
-        """
-        if rate is None:
-            return None, None
-        try:
-            parsed = Rate.parse(rate)
-        except ValueError:
-            return super().parse_rate(rate)
-        if parsed.is_month:
-            told = gettext(
-                'The rate "%(rate)s" is %(quota)d per minute to Django REST framework. '
-                'Write "%(quota)d/m", or "%(quota)d/30d" for thirty days.'
-            )
-            raise ImproperlyConfigured(told % {"rate": rate, "quota": parsed.quota})
-        return (None, None) if parsed.is_unlimited else (parsed.quota, parsed.window)
+        """Requests and seconds, both None for no limit; see read_rate()."""
+        return read_rate(rate)
 
     def allow_request(self, request: Request, view: APIView) -> bool:
         if self.rate is None:
