@@ -7,10 +7,9 @@ from collections.abc import Mapping
 
 # None of these fields ever holds a secret.
 SHOWN = re.compile(r"(?:^|-)(?:rate-?limits?|retry-after|call-limit)(?:-|$)|^retry-after")
-LONGEST = 1000
 
 
 def seen_of(fields: Mapping[str, str]) -> str:
     """The fields about limits, one a line; empty if there are none. Names are in lower case."""
     lines = [f"{name}: {value}" for name, value in fields.items() if SHOWN.search(name)]
-    return "\n".join(lines)[:LONGEST]
+    return "\n".join(lines)

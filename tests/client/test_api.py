@@ -62,7 +62,9 @@ def test_credentials_have_gates_of_their_own() -> None:
     one, same, other = (upstream("vendor", key).gate() for key in ("a", "a", "b"))
     assert one.keys == same.keys != other.keys
     assert upstream("other", "a").gate().keys.book != one.keys.book
-    assert upstream("vendor", "a", on_behalf_of="acme").gate().keys.book == one.keys.book
+    for_acme = upstream("vendor", "a", on_behalf_of="acme").gate()
+    assert for_acme.keys.book == one.keys.book
+    assert for_acme.keys.share != one.keys.share
 
 
 def test_a_slot(api: Api, gate: Turnstile) -> None:
@@ -133,6 +135,14 @@ def test_other_errors_in_a_slot_are_nobodys(
     api: Api, gate: Turnstile, error: BaseException
 ) -> None:
     with pytest.raises(type(error)), api.slot():
+        raise error
+    assert gate.blocks == []
+
+
+def test_what_a_session_was_told_is_not_told_again(api: Api, gate: Turnstile) -> None:
+    error = RetryLater(7)
+    error.response = SimpleNamespace(status_code=429, headers={"Retry-After": "7"})
+    with pytest.raises(RetryLater), api.slot():
         raise error
     assert gate.blocks == []
 

@@ -402,10 +402,12 @@ def test_closing_closes_what_is_inside(api: Api) -> None:
         def close(self) -> None:
             self.is_closed = True
 
-    inner = Inner()
+    inner, other = Inner(), Inner()
     with httpx.Client(transport=api.transport(inner)):
         pass
+    httpx.Client(transport=api.transport(other)).close()
     assert inner.is_closed
+    assert other.is_closed
 
 
 async def test_closing_closes_what_is_inside_async(api: Api) -> None:

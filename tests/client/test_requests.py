@@ -366,6 +366,11 @@ def test_other_problems_are_repeated(
     assert session.get(vendor.url, timeout=TIMEOUT).text == "well"
 
 
+def test_only_problems_are_looked_into(session: requests.Session, vendor: Vendor) -> None:
+    vendor.will(Reply(429, PROBLEM | {"Content-Type": "application/json"}, IN_VAIN))
+    assert session.get(vendor.url, timeout=TIMEOUT).text == "well"
+
+
 def test_a_stream_is_the_callers(session: requests.Session, vendor: Vendor) -> None:
     rest = threading.Event()
     vendor.will(REFUSED, Reply(200, {}, (b"first", b"second"), rest))
