@@ -181,6 +181,13 @@ def catalog() -> Flow[Catalog]:
     return found
 
 
+def forget_rows() -> None:
+    """Read everything anew, also what takes within open transactions go by."""
+    shared.clear()
+    for changes in list(_open.values()):
+        changes.catalog.clear()
+
+
 def is_anyone_editing() -> bool:
     """Whether a transaction with edits is open on any connection, as far as can be told."""
     if not _open:

@@ -12,7 +12,7 @@ from django.db.models.signals import post_delete, post_migrate, post_save, pre_s
 from .client.edits import UpstreamEdit
 from .client.rows import slugs
 from .client.upstreams import forget_all
-from .edits import Edit, note, shared, tenants
+from .edits import Edit, forget_rows, note, tenants
 from .exceptions import CatalogUnavailable
 from .logs import logger
 from .models import (
@@ -92,7 +92,7 @@ def _everything(**kwargs: Any) -> None:
 
 
 def _clear() -> None:
-    shared.clear()
+    forget_rows()
     forget_all()
 
 
