@@ -1,7 +1,7 @@
 """DRF's own throttle classes, counted exactly: another import is all that changes.
 
-They read what DRF's read, and can be overridden where those can. What differs: a refused request
-takes nothing from any throttle of its view.
+They read what DRF's read, and can be overridden where those can. What differs is listed in
+docs/coming-from.md.
 """
 
 from __future__ import annotations
