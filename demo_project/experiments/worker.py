@@ -28,11 +28,14 @@ class Counting(httpx.HTTPTransport):
 def work(task: Task) -> Done:
     """Make the calls, one after the other, when standard input says so."""
     inner = Counting(verify=False)
-    # Opened here, so that no measured request pays for it.
+    slug = slug_of(task.rate)
+    # Loaded and opened here, so that no measured request pays for it.
     httpx.Client(transport=inner).get(f"{task.url}/health")
+    with upstream(slug, f"before {task.caller}").slot():
+        pass
     inner.sent = 0
     client = httpx.Client(
-        transport=upstream(task.rate.replace("/", "-"), task.caller).transport(inner),
+        transport=upstream(slug, task.caller).transport(inner),
         headers={"X-API-Key": task.caller},
         timeout=TIMEOUT,
     )
@@ -45,11 +48,15 @@ def work(task: Task) -> Done:
     return Done(inner.sent, began, time.time())
 
 
+def slug_of(rate: str) -> str:
+    return rate.replace("/", "-")
+
+
 def add_upstream(rate: str) -> None:
     """As an operator would do it in the admin."""
     from ratelimits.models import Upstream
 
-    row, is_new = Upstream.objects.get_or_create(slug=rate.replace("/", "-"))
+    row, is_new = Upstream.objects.get_or_create(slug=slug_of(rate))
     if is_new:
         row.limits.create(name="calls", rate=rate, kind="bucket")
 
