@@ -18,6 +18,8 @@ HOUR = 3600 * SECOND
 KEPT = 2 * HOUR
 # Nobody who is told to come later is sent further back than this behind the first free moment.
 FURTHEST = HOUR
+# A call may leave so late that this part of the guard is used up.
+ROOM = 8
 
 Fields = Mapping[str, str]
 
@@ -65,6 +67,7 @@ class Page:
             if corrected != line:
                 self._write(told.place, corrected)
         if call.slot and self.until <= call.slot:
+            self._leave_late(call.slot)
             return self._done(Reply(Verdict.GO, self.now, call.slot), share)
         at, ident = self._earliest()
         if call.has_share:
@@ -96,6 +99,15 @@ class Page:
             share._add(self.now)
         self.changes["count"] = counted(self.count, self.now, 1, 0)
         return self._done(Reply(Verdict.GO, self.now, at), share)
+
+    def _leave_late(self, slot: int) -> None:
+        """Later than booked, by more than the guard easily has room for."""
+        if self.now - slot <= self.guard // ROOM:
+            return
+        for place, ask in enumerate(self.asks):
+            line = lines.put_off(self.lines[place], ask, slot, self.now)
+            if line != self.lines[place]:
+                self._write(place, line)
 
     def _later(self, page: Page, call: Call, at: int, ident: str, share: Page) -> Done:
         """Those who come later get a place each, or all would come at the same moment."""

@@ -84,6 +84,19 @@ def booked(line: Line, ask: Ask, at: int, now: int) -> Line:
     return Line(0, (*log, (at, ask.units)))
 
 
+def put_off(line: Line, ask: Ask, slot: int, now: int) -> Line:
+    """With a call that was booked for `slot` and leaves now: its units come back later, too.
+
+    Of a bucket they do not: meanwhile others have flowed in.
+    """
+    if not ask.is_window or (slot, ask.units) not in line.log:
+        return line
+    log = list(line.log)
+    log.remove((slot, ask.units))
+    log.insert(bisect_right([time for time, _ in log], now), (now, ask.units))
+    return Line(0, tuple(log))
+
+
 def corrected(line: Line, ask: Ask, told: Told, now: int) -> Line:
     """We never own more than the vendor says is left."""
     left = now - told.ago

@@ -2,7 +2,7 @@
 -- ratelimits/pacing/books.py and lines.py do it. KEYS[3] holds the version of the terms.
 -- ARGV: action, time or '', known version, budget, guard, slot, has_share, refused, by, seen, how
 -- many asks, shares and answers; then each ask, share (8 numbers) and answer (4).
-local HOUR, KEPT, MOST = 3600000000, 7200000000, 256
+local HOUR, KEPT, MOST, ROOM = 3600000000, 7200000000, 256, 8
 local LATER, GO, TURN, STALE = 0, 1, 2, 3
 local action, known, by, seen = ARGV[1], ARGV[3], ARGV[9], ARGV[10]
 local budget, guard, slot = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -266,6 +266,26 @@ local function empty_at(at, is_better)
     end
 end
 
+-- A call that was booked for its slot leaves now.
+local function put_off(index)
+    local log, units, is_found = {}, book.asks[index].units, false
+    for _, pair in ipairs(book.lines[index].log) do
+        if not is_found and pair[1] == slot and pair[2] == units then
+            is_found = true
+        else
+            log[#log + 1] = pair
+        end
+    end
+    if is_found then
+        local at = #log + 1
+        while at > 1 and log[at - 1][1] > now do
+            at = at - 1
+        end
+        table.insert(log, at, {now, units})
+        write(book, index, {full = 0, log = log})
+    end
+end
+
 if seen ~= '' then
     change(book, 'seen', seen)
     change(book, 'seen_at', text(now))
@@ -298,6 +318,13 @@ for _ = 1, tonumber(ARGV[13]) do
 end
 
 if slot > 0 and book.til <= slot then
+    if now - slot > math.floor(guard / ROOM) then
+        for index, ask in ipairs(book.asks) do
+            if ask.is_window then
+                put_off(index)
+            end
+        end
+    end
     return done(GO, slot)
 end
 local at, ident = earliest(book)

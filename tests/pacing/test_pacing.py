@@ -175,6 +175,21 @@ def test_a_moment_that_was_blocked_is_given_up() -> None:
     assert book.ask(slot, slot=slot, has_share=True).at >= NOON + 5 * SECOND
 
 
+def test_a_call_that_leaves_late_comes_back_late() -> None:
+    """A window of theirs begins when they see it; a bucket has flowed in meanwhile."""
+    book = Book(window(2), bucket(20), guard=80_000)
+    moments = [book.ask(NOON).at for _ in range(4)]
+    assert moments == [NOON, NOON, NOON + 1_080_000, NOON + 1_080_000]
+    late = NOON + 1_500_000
+    before = book.book["lbcredential"]
+    # One of the two, and the other one by no more than the guard has room for.
+    assert book.ask(late, slot=moments[2], has_share=True).at == moments[2]
+    assert book.ask(NOON + 1_090_000, slot=moments[3], has_share=True).at == moments[3]
+    assert book.book["lw"] == f"w {NOON + 1_080_000}:1 {late}:1"
+    assert book.book["lbcredential"] == before
+    assert [book.ask(late).at for _ in range(2)] == [NOON + 2_160_000, late + 1_080_000]
+
+
 def test_a_block_can_be_lifted() -> None:
     book = Book(bucket(10), window(5))
     book.do(NOON, book.call(Action.BLOCK, budget=3600 * SECOND))
