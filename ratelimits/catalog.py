@@ -15,6 +15,7 @@ from .limits import Limit, Owner
 from .logs import logger, once
 from .modes import Switch, Version, mode_with
 from .stores.base import Group, Slot
+from .tallies import reloads
 
 # Tenants, and addresses of anonymous callers, that a process keeps at once.
 MOST_TENANTS = 200_000
@@ -97,6 +98,7 @@ class Catalog:
         own = self._tenants.get(key)
         if own is None or not own.fresh:
             version = own.version if own else ""
+            reloads.note("tenant")
             own = read(lambda: rows.load_tenant(key), own, version, self.versioned)
             put(self._tenants, key, own, MOST_TENANTS)
         return self._group(plans, own, caller, scope)
@@ -120,6 +122,7 @@ class Catalog:
         return plans
 
     def _load_plans(self) -> rows.Plans:
+        reloads.note("plans")
         version, plans = self.version, rows.load_plans()
         # Or else somebody has told meanwhile of a newer one.
         if version == self.version:

@@ -14,6 +14,7 @@ from ratelimits.exceptions import PartUnavailable, StoreBusy, StoreError, StoreU
 from ratelimits.limits import Limit
 from ratelimits.logs import logger, once
 from ratelimits.rates import Rate
+from ratelimits.tallies import Fault, faults
 
 from .base import Answer, Group, Slot, Store
 from .breaker import Breaker
@@ -159,6 +160,7 @@ class GuardedStore(Store):
 
     def _hear(self, error: Exception) -> StoreUnavailable | StoreError:
         """What a fault means for the calls that follow. The error to go on with."""
+        faults.note(_kind_of(error))
         if isinstance(error, PartUnavailable):
             # Its own breaker has said so, and looks after it.
             pass
@@ -231,3 +233,14 @@ class GuardedStore(Store):
             fitted=tuple(fits or hidden for fits, hidden in fitted),
             local=True,
         )
+
+
+def _kind_of(error: Exception) -> Fault:
+    """What went wrong, for metrics."""
+    if isinstance(error, PartUnavailable):
+        return "part"
+    if isinstance(error, StoreBusy):
+        return "busy"
+    if isinstance(error, StoreUnavailable):
+        return "away"
+    return "refused" if isinstance(error, StoreError) else "bug"

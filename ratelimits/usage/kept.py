@@ -14,6 +14,7 @@ from ratelimits.telling import Taken
 
 from .lines import ALLOWED, REFUSED, TOTAL, Changes, note, owner_of
 from .pages import MINUTE, field_of, now
+from .sums import Totals
 
 # Callers that are written at once: so many keep a server busy for about a millisecond.
 AT_ONCE = 50
@@ -40,12 +41,17 @@ class Kept:
     def __bool__(self) -> bool:
         return self._count > 0
 
-    def add(self, waiting: deque[Taken | Changes]) -> None:
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, waiting: deque[Taken | Changes], totals: Totals | None = None) -> None:
         """Count in this minute what waits now."""
         with self._lock:
             kept = self._minutes.setdefault(now() // MINUTE, {})
             for _ in range(len(waiting)):
                 noted = waiting.popleft()
+                if totals is not None:
+                    totals.add(noted)
                 if isinstance(noted, Taken):
                     note(self._entry(kept, owner_of(noted)), noted)
                 else:

@@ -6,7 +6,7 @@ import atexit
 import os
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any
 
@@ -26,6 +26,7 @@ from ratelimits.telling import Taken
 from .kept import AT_ONCE, Kept, values_of
 from .lines import Changes, Request
 from .pages import HOUR_CALLERS, MINUTE_CALLERS, pages_of
+from .sums import Totals
 
 # Seconds between two writes, and of rest after which the thread ends.
 EVERY = 2.0
@@ -49,6 +50,9 @@ class Recorder:
     # Callers that wait to be written, and of each minute are written at once: see Kept.
     most_kept = 10_000
     most_written = 1000
+    # For metrics: what else all that is counted is added to, and who is told that it was.
+    totals: Totals | None = None
+    when_counted: Callable[[], None] | None = None
 
     def __init__(self) -> None:
         self._hooked = False
@@ -61,6 +65,13 @@ class Recorder:
         self._waking, self._counting, self._writing = Lock(), Lock(), Lock()
         self._is_awake = False
         self._failures = 0
+        if self.totals is not None:
+            self.totals.forget()
+
+    @property
+    def queue(self) -> int:
+        """Takes that are not counted yet, and callers that are not written."""
+        return len(self.waiting) + len(self._kept)
 
     def note(self, noted: Taken | Changes) -> None:
         """On the path of each request."""
@@ -77,6 +88,8 @@ class Recorder:
         told = ledger.told
         if isinstance(told, Taken):
             told = ledger.told = Request(told)
+        if self.totals is not None:
+            self.totals.again.append(taken)
         changes = told.again(taken)
         if changes:
             self.note(changes)
@@ -101,6 +114,7 @@ class Recorder:
             time.sleep(EVERY)
             idle = 0.0 if self.waiting or self._kept else idle + EVERY
             self._write_quietly()
+            self._tell_quietly()
         self._is_awake = False
         if self.waiting:
             # Noted just before.
@@ -110,6 +124,14 @@ class Recorder:
         """When the interpreter ends."""
         if self.by_itself:
             self._write_quietly(is_last=True)
+            self._tell_quietly()
+
+    def _tell_quietly(self) -> None:
+        if self.when_counted is not None:
+            try:
+                self.when_counted()
+            except Exception:
+                logger.exception("A bug in the metrics of the rate limits.")
 
     def _write_quietly(self, is_last: bool = False) -> None:
         """The last one waits for what a thread is writing just now, which would end with it."""
@@ -131,7 +153,7 @@ class Recorder:
         if not self._counting.acquire(blocking=wait):
             return
         try:
-            self._kept.add(self.waiting)
+            self._kept.add(self.waiting, self.totals)
         finally:
             self._counting.release()
 
