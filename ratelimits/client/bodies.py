@@ -11,7 +11,8 @@ SMALL = 64 * 1024
 
 def is_seekable(file: Any) -> bool:
     """Can it be read once more? What only looks like a file can't tell."""
-    if not hasattr(file, "seek"):
+    # The seek() of an async file does nothing before it is awaited.
+    if not hasattr(file, "seek") or hasattr(file, "__aiter__"):
         return False
     try:
         return bool(file.seekable())

@@ -8,6 +8,7 @@ import io
 import json
 import ssl
 import threading
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -153,6 +154,40 @@ def test_files_are_sent_again_from_where_they_were(caller: Caller, vendor: Vendo
     assert vendor.bodies == [b"...contents"[start:]] * 3
 
 
+class AsyncUpload:
+    """A file as those of aiofiles and anyio are: whatever it does is awaited."""
+
+    def __init__(self, contents: bytes) -> None:
+        self.file = io.BytesIO(contents)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self.file.read()
+
+    def seekable(self) -> bool:
+        return True
+
+    async def seek(self, *args: int) -> int:
+        return self.file.seek(*args)
+
+    async def tell(self) -> int:
+        return self.file.tell()
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_an_async_file_is_sent_once(
+    caller: Caller, vendor: Vendor, gate: Turnstile, is_broken: bool
+) -> None:
+    if not caller.is_async:
+        pytest.skip("sync clients send none")
+    vendor.will(BROKEN if is_broken else REFUSED)
+    if is_broken:
+        assert caller.call("PUT", vendor.url, content=AsyncUpload(b"all")).status_code == 503
+    else:
+        with pytest.raises(RetryLater):
+            caller.call("PUT", vendor.url, content=AsyncUpload(b"all"))
+    assert (vendor.bodies, gate.slept) == ([b"all"], [])
+
+
 def test_what_can_be_read_once_is_sent_once(
     caller: Caller, vendor: Vendor, gate: Turnstile
 ) -> None:
@@ -271,7 +306,9 @@ def test_a_problem_too_large_to_look_into_is_still_whole(
     assert gate.slept == [2]
 
 
-@pytest.mark.parametrize("body", [b"{}", b"[]", b"no json", b'{"retryable": "false"}', b""])
+@pytest.mark.parametrize(
+    "body", [b"{}", b"[]", b"no json", b'{"retryable": "false"}', b"", b"[" * 60_000]
+)
 def test_other_problems_are_repeated(caller: Caller, vendor: Vendor, body: bytes) -> None:
     vendor.will(Reply(429, PROBLEM, body))
     assert caller.call("GET", vendor.url).text == "well"
