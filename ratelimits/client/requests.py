@@ -86,7 +86,7 @@ class Exchange:
         fields = fields_of(response.headers)
         if is_problem(fields) and self._may_read(fields):
             # Not a fault of ours, and its reader will see it too.
-            with suppress(requests.RequestException, ValueError):
+            with suppress(Exception):
                 return response.json()
         return None
 

@@ -358,7 +358,9 @@ def test_a_problem_in_parts(session: requests.Session, vendor: Vendor) -> None:
     assert session.get(vendor.url, stream=True, timeout=TIMEOUT).text == "well"
 
 
-@pytest.mark.parametrize("body", [b"{}", b"[]", b"no json", b'{"retryable": "false"}', b""])
+@pytest.mark.parametrize(
+    "body", [b"{}", b"[]", b"no json", b'{"retryable": "false"}', b"", b"[" * 60_000]
+)
 def test_other_problems_are_repeated(
     session: requests.Session, vendor: Vendor, body: bytes
 ) -> None:
