@@ -13,7 +13,7 @@ from typing import Any
 from . import dialects, structured
 from .fields import fields_of
 from .quotas import Quota
-from .times import FIRST_MOMENT, http_date, number, seconds_until
+from .times import FIRST_MOMENT, http_date, number, seconds_until, until
 
 MILLISECONDS = ("retry-after-ms", "x-ms-retry-after-ms")
 
@@ -53,7 +53,7 @@ def _quotas(fields: Mapping[str, str], there: float) -> list[Quota]:
         # From a cache: the numbers are another response's (draft-11, section 7.3).
         return []
     # Where a server sends both, the older fields say the same in fewer words.
-    told = list(structured.amounts_of(fields)) or dialects.quotas_of(fields, there)
+    told = list(structured.amounts_of(fields, there)) or dialects.quotas_of(fields, there)
     return structured.joined(told, structured.policies_of(fields))
 
 
@@ -61,7 +61,7 @@ def _retry_after(fields: Mapping[str, str], there: float) -> float | None:
     for name in MILLISECONDS:
         milliseconds = number(fields.get(name, ""))
         if milliseconds is not None:
-            return milliseconds / 1000
+            return until(milliseconds, there, 1000)
     text = fields.get("retry-after", "")
     parts = text.split(",")
     if len(parts) > 1 and all(number(part) is not None for part in parts):

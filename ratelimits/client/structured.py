@@ -14,6 +14,7 @@ from typing import Any
 import http_sf
 
 from .quotas import Quota
+from .times import until
 
 Item = tuple[Any, dict[str, Any]]
 
@@ -50,18 +51,22 @@ def _first_left(places: deque[int] | None, left: Mapping[int, Quota]) -> int | N
     return places[0] if places else None
 
 
-def amounts_of(fields: Mapping[str, str]) -> Iterator[Quota]:
-    """What `RateLimit` says is left; the fields by their lower-case names."""
+def amounts_of(fields: Mapping[str, str], now: float) -> Iterator[Quota]:
+    """What `RateLimit` says is left; the fields by their lower-case names.
+
+    `now` is the server's time, since some tell a moment where the drafts have seconds.
+    """
     text = fields.get("ratelimit", "")
     for name, parameters in _items(text):
         left = _whole(parameters.get("r", parameters.get("a")))
         if left is not None and isinstance(name, (str, http_sf.Token)):
             seconds = _whole(parameters.get("t", parameters.get("w")))
-            yield Quota(str(name), None, left, seconds)
+            yield Quota(str(name), None, left, _until(seconds, now))
     dictionary = _parsed(text, "dictionary")
     if isinstance(dictionary, dict) and "limit" in dictionary:
-        numbers = [_whole(_value(dictionary.get(key))) for key in ("limit", "remaining", "reset")]
-        yield Quota("", *numbers)
+        numbers = (_whole(_value(dictionary.get(key))) for key in ("limit", "remaining", "reset"))
+        limit, left, seconds = numbers
+        yield Quota("", limit, left, _until(seconds, now))
 
 
 def policies_of(fields: Mapping[str, str]) -> Iterator[Quota]:
@@ -92,6 +97,10 @@ def _parsed(text: str, kind: str) -> Any:
         return http_sf.parse(text.encode("latin-1"), tltype=kind)
     except (http_sf.StructuredFieldError, ValueError):
         return None
+
+
+def _until(seconds: int | None, now: float) -> float | None:
+    return None if seconds is None else until(seconds, now)
 
 
 def _whole(value: Any) -> int | None:

@@ -36,12 +36,19 @@ def seconds_until(text: str, now: float) -> float | None:
     text = text.strip(" \t")
     amount = number(text)
     if amount is not None:
-        return amount if amount < FIRST_MOMENT else _from(amount / _units(amount), now)
+        return until(amount, now)
     length = duration(text)
     if length is not None:
         return length
     moment = _moment(text)
-    return None if moment is None else _from(moment, now)
+    return None if moment is None else max(0.0, moment - now)
+
+
+def until(amount: float, now: float, units: int = 1) -> float:
+    """Seconds that a number means: a duration, of which `units` make a second, or a moment."""
+    if amount < FIRST_MOMENT:
+        return amount / units
+    return max(0.0, amount / _units(amount) - now)
 
 
 def number(text: str) -> float | None:
@@ -69,10 +76,6 @@ def http_date(text: str) -> float | None:
 def _units(amount: float) -> int:
     """How many of the units of a moment make a second, by how long the number is."""
     return next((units for units in (10**9, 10**6, 10**3) if amount >= units * FIRST_MOMENT), 1)
-
-
-def _from(moment: float, now: float) -> float:
-    return max(0.0, moment - now)
 
 
 def _moment(text: str) -> float | None:
