@@ -35,4 +35,7 @@ def _text(value: Any) -> str | None:
         return value.decode("latin-1")
     if isinstance(value, bool):
         return None
-    return str(value) if isinstance(value, (str, int, float)) else None
+    if not isinstance(value, (str, int, float)):
+        return None
+    # As aiohttp reads bytes that are no UTF-8, which no store can hold.
+    return str(value).encode("utf-8", "replace").decode()

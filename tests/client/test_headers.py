@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
 
+from ratelimits.client.fields import fields_of
 from ratelimits.client.headers import Quota, parse_quota, parse_wait
 from ratelimits.client.structured import joined
 from ratelimits.client.times import DURATION
@@ -103,6 +104,22 @@ def test_a_two_digit_year_is_never_far_ahead() -> None:
 def test_moments_are_read_against_the_servers_clock(text: str, skew: int) -> None:
     assert parse_wait({"Retry-After": text, "Date": DATE}, NOW + skew) == 30
     assert parse_wait({"Retry-After": "30", "Date": DATE}, NOW + skew) == 30
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"Retry-After-Ms": "1796126430000"},
+        {"Retry-After-Ms": "1796126430"},
+        {"x-ms-retry-after-ms": "1796126430000"},
+        {"RateLimit": '"a";r=0;t=1796126430'},
+        {"RateLimit": '"a";a=0;w=1796126430'},
+        {"RateLimit": "limit=10, remaining=0, reset=1796126430"},
+    ],
+)
+def test_moments_where_seconds_belong(fields: dict[str, str]) -> None:
+    """No duration is 56 years long, in whatever field."""
+    assert parse_wait({"Date": DATE, **fields}, NOW + 99) == 30
 
 
 @pytest.mark.parametrize(
@@ -484,6 +501,12 @@ def test_whatever_a_library_keeps_headers_in(headers: Any) -> None:
 def test_what_are_no_headers(headers: Any) -> None:
     assert parse_wait(headers) is None
     assert parse_quota(headers) == []
+
+
+def test_what_no_store_can_hold() -> None:
+    """aiohttp decodes bytes that are no UTF-8 to lone surrogates."""
+    fields = fields_of({"X-RateLimit-Note": "caf\udce9", "Retry-After": "5"})
+    assert fields == {"x-ratelimit-note": "caf?", "retry-after": "5"}
 
 
 NAMES = (
