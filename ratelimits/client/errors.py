@@ -42,8 +42,11 @@ class RetryLater(RateLimitError):
 
     @property
     def until(self) -> datetime:
-        """When the delay is over, in UTC."""
-        return self._raised + timedelta(seconds=self.delay)
+        """When the delay is over, in UTC; the last moment there is if nobody lives to see it."""
+        try:
+            return self._raised + timedelta(seconds=self.delay)
+        except OverflowError:
+            return datetime.max.replace(tzinfo=timezone.utc)
 
 
 class UnknownUpstream(RateLimitError):
