@@ -142,7 +142,9 @@ class Slot:
     ) -> None:
         answer = answer_of(error)
         if answer is not None:
-            self._api.told(*answer)
+            # If nobody can be told, since the upstream was deleted, the error still gets there.
+            with suppress(RateLimitError):
+                self._api.told(*answer)
 
     async def __aenter__(self) -> None:
         await adrive(self._api.gate().enter(self._cost))
@@ -155,7 +157,8 @@ class Slot:
     ) -> None:
         answer = answer_of(error)
         if answer is not None:
-            await self._api.atold(*answer)
+            with suppress(RateLimitError):
+                await self._api.atold(*answer)
 
 
 def answer_of(error: BaseException | None) -> tuple[Any, int] | None:

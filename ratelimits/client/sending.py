@@ -9,12 +9,14 @@ from __future__ import annotations
 import random
 from asyncio import sleep as asleep
 from collections.abc import Mapping
+from contextlib import suppress
 from time import sleep
 from typing import Any, Protocol
 
 from asgiref.sync import sync_to_async
 
 from ratelimits.effects import Effect, Flow
+from ratelimits.exceptions import RateLimitError
 from ratelimits.logs import once
 from ratelimits.pacing.terms import Terms
 
@@ -124,8 +126,10 @@ class Sending:
             return Verdict(Act.RETURN)
         terms = self.gate.terms
         verdict = yield from self._decide(response, Answer(status, fields), terms)
-        # At once, before others run into the same refusal.
-        yield from block(self.gate, verdict, terms, seen)
+        # At once, before others run into the same refusal. If the upstream was deleted meanwhile
+        # nobody needs to be told, and the answer is still its caller's.
+        with suppress(RateLimitError):
+            yield from block(self.gate, verdict, terms, seen)
         if verdict.act is not Act.RETURN:
             yield _do(self.exchange.release, response)
         return verdict

@@ -46,6 +46,35 @@ def test_a_limit_of_our_own_is_obeyed_before_anybody_refuses(row: Upstream, vend
     assert (caught.value.response, len(vendor.received)) == (None, 1)
 
 
+def test_a_slots_error_gets_out_though_nobody_can_be_told(row: Upstream) -> None:
+    response = httpx.Response(429, headers={"Retry-After": "5"}, request=httpx.Request("GET", ""))
+    error = httpx.HTTPStatusError("", request=response.request, response=response)
+    with pytest.raises(httpx.HTTPStatusError) as caught, upstream("vendor", "key").slot():
+        row.delete()
+        raise error
+    assert caught.value is error
+
+
+async def test_an_async_slots_error_gets_out_though_nobody_can_be_told(row: Upstream) -> None:
+    response = httpx.Response(429, headers={"Retry-After": "5"}, request=httpx.Request("GET", ""))
+    error = httpx.HTTPStatusError("", request=response.request, response=response)
+    with pytest.raises(httpx.HTTPStatusError) as caught:
+        async with upstream("vendor", "key").slot():
+            await row.adelete()
+            raise error
+    assert caught.value is error
+
+
+def test_an_answer_gets_there_though_nobody_can_be_told(row: Upstream) -> None:
+    def deleted(request: httpx.Request) -> httpx.Response:
+        row.delete()
+        return httpx.Response(503, headers={"Retry-After": "5"})
+
+    transport = upstream("vendor", "key").transport(httpx.MockTransport(deleted))
+    with httpx.Client(transport=transport) as client:
+        assert client.post("http://x").status_code == 503
+
+
 @pytest.mark.usefixtures("row")
 def test_nobody_sends_before_the_told_time(vendor: Vendor) -> None:
     vendor.will(Reply(429, {"Retry-After-Ms": "300"}))
