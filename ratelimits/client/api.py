@@ -34,8 +34,15 @@ def upstream(slug: str, credential: str = "", on_behalf_of: str | None = None) -
     All calls with one credential, in all processes, share its limits. `on_behalf_of` is the key of
     the tenant for whom we call, who gets no more than the share of one. Nothing is looked up here.
     """
+    _check_texts(credential, on_behalf_of)
     # Only so much of the credential stays as tells it from others.
     return Api(slug, digest("upstream", slug, credential), on_behalf_of)
+
+
+def _check_texts(credential: object, on_behalf_of: object) -> None:
+    if not isinstance(credential, str) or not isinstance(on_behalf_of, str | None):
+        # Not what they are: one of them is a secret.
+        raise TypeError("The credential is a string, and so is on_behalf_of unless it is None.")
 
 
 class Api:

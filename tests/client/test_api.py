@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -56,6 +57,20 @@ def test_the_credential_is_nowhere() -> None:
         values += [repr(session.adapters["https://"].__getstate__())]
     assert not [value for value in values if "sk-secret" in value]
     assert not hasattr(api, "__dict__")
+
+
+@pytest.mark.parametrize("wrong", [(None,), (b"sk-secret",), ("key", 7), ("key", b"acme")])
+def test_what_is_no_credential_and_no_customer(wrong: Any) -> None:
+    """As soon as it is called, not with the first request."""
+    with pytest.raises(TypeError, match="string") as caught:
+        upstream("vendor", *wrong)
+    # Not what it is instead, which may be a secret.
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_a_wait_that_nobody_lives_to_see() -> None:
+    later = RetryLater(1e18)
+    assert (later.until.year, later.until.utcoffset()) == (9999, timedelta(0))
 
 
 def test_credentials_have_gates_of_their_own() -> None:
