@@ -1,6 +1,7 @@
 """Imports every module of an installed ratelimits: python installed.py EXTRA...
 
-To be run in the directory of a project. A module that can't be imported must need a package that no installed extra brings.
+To be run in the directory of a project. A module that can't be imported must need a package
+that no installed extra brings.
 """
 
 from __future__ import annotations
