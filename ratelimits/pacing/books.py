@@ -97,7 +97,8 @@ class Page:
         self._add(at)
         if not call.has_share:
             share._add(self.now)
-        self.changes["count"] = counted(self.count, self.now, 1, 0)
+        # A call whose moment was blocked was counted when it got that one.
+        self.changes["count"] = counted(self.count, self.now, 0 if call.slot else 1, 0)
         return self._done(Reply(Verdict.GO, self.now, at), share)
 
     def _leave_late(self, slot: int) -> None:

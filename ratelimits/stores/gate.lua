@@ -252,7 +252,7 @@ local function leave(at, ident)
     if not has_share then
         add(share, now)
     end
-    count(book, 1, 0)
+    count(book, slot > 0 and 0 or 1, 0)
     return done(GO, at)
 end
 

@@ -175,6 +175,16 @@ def test_a_moment_that_was_blocked_is_given_up() -> None:
     assert book.ask(slot, slot=slot, has_share=True).at >= NOON + 5 * SECOND
 
 
+def test_a_call_is_counted_once_however_often_it_is_blocked() -> None:
+    book = Book(bucket(1))
+    slot = book.ask(NOON).at
+    for turn in range(1, 4):
+        book.do(NOON, book.call(Action.BLOCK, budget=turn * SECOND, refused=1))
+        slot = book.ask(NOON, slot=slot, has_share=True).at
+    assert slot == NOON + 3 * SECOND
+    assert book.book["count"].split()[1:3] == ["1", "3"]
+
+
 def test_a_call_that_leaves_late_comes_back_late() -> None:
     """A window of theirs begins when they see it; a bucket has flowed in meanwhile."""
     book = Book(window(2), bucket(20), guard=80_000)
