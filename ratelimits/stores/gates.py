@@ -15,7 +15,7 @@ from ratelimits.pacing.calls import SECOND, Ask, Call, Reply, Verdict
 # Credentials of an upstream that are remembered: the last so many that were used, for so many
 # seconds after that.
 MOST_NAMES, NAMES_KEPT = 20, 7 * 86400
-# Books of one process that has no store.
+# Books of one process that has no store, from which on those that nobody needs are looked for.
 MOST_BOOKS = 10_000
 # For no longer than this does a process wait for what it booked itself while it had one.
 NOTED = 60 * SECOND
@@ -64,6 +64,7 @@ class MemoryGates(Gates):
         self._version_of = version_of
         self._lock = Lock()
         self._books: dict[str, tuple[dict[str, str], int]] = {}
+        self._most = MOST_BOOKS
         self._names: dict[str, dict[str, None]] = {}
 
     def run(self, call: Call, keys: Keys, version: str, now: int | None = None) -> Reply:
@@ -93,8 +94,10 @@ class MemoryGates(Gates):
         return self._books[key][0] if key in self._books else {}
 
     def _keep(self, keys: Keys, done: Done, now: int) -> None:
-        if len(self._books) >= MOST_BOOKS:
+        if len(self._books) >= self._most:
             self._books = {key: kept for key, kept in self._books.items() if kept[1] > now}
+            # Not with each call if they are needed: as seldom as there are many.
+            self._most = max(MOST_BOOKS, 2 * len(self._books))
         kept_for = {keys.book: (done.book, done.book_for), keys.share: (done.share, done.share_for)}
         for key, (changes, seconds) in kept_for.items():
             if changes:
