@@ -103,6 +103,7 @@ def test_a_form_is_told_what_is_wrong(admin_client: Client) -> None:
         ([{"rate": "9/s"}], {"guard": "0"}, "Without a guard"),
         ([{"rate": "9/s"}], {"retry_statuses": "529, 504, 403, 503"}, "With 503, 504 taken for"),
         ([{"rate": "9/s"}], {"max_wait": "61"}, "Calls may wait for 61 s."),
+        ([{"rate": "9/s"}], {"max_wait": "1e15"}, "Calls may wait for 366 days."),
         (
             [{"rate": "9/s"}, {"rate": "600/m", "per": "tenant"}],
             {},

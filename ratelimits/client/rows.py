@@ -16,6 +16,8 @@ from ratelimits.validation import MAX_BURST, pace_errors, statuses_of
 
 SECOND = 1_000_000
 MOST_GUARD = 10
+# Seconds. Nothing waits for longer than the longest block, a year.
+MOST_WAIT = 366 * 86400.0
 DEFAULTS = Terms("")
 
 
@@ -43,7 +45,7 @@ def terms_of(row: Any) -> Terms:
     return Terms(
         row.slug,
         tuple(_pace(limit) for limit in limits if not is_left_out(limit, fault_of(limit))),
-        DEFAULTS.max_wait if "max_wait" in faults else row.max_wait,
+        DEFAULTS.max_wait if "max_wait" in faults else min(row.max_wait, MOST_WAIT),
         DEFAULTS.guard if "guard" in faults else row.guard,
         DEFAULTS.statuses if "retry_statuses" in faults else statuses_of(row.retry_statuses),
         row.base_url,

@@ -62,6 +62,13 @@ def test_what_nothing_says(vendor: Upstream) -> None:
     assert terms() == Terms("vendor")
 
 
+@pytest.mark.parametrize("seconds", [1e12, 1e14, 1.7e308])
+def test_nothing_waits_for_longer_than_a_year(vendor: Upstream, seconds: float) -> None:
+    """Of larger numbers some can be neither slept nor told."""
+    Upstream.objects.update(max_wait=seconds)
+    assert terms() == Terms("vendor", max_wait=366 * 86400)
+
+
 def test_a_limit_that_is_renamed_stays_the_same(vendor: Upstream) -> None:
     limit = vendor.limits.create(name="n", rate="10/s")
     (before,) = terms().paces
