@@ -61,7 +61,9 @@ def _retry_after(fields: Mapping[str, str], there: float) -> float | None:
     for name in MILLISECONDS:
         milliseconds = number(fields.get(name, ""))
         if milliseconds is not None:
-            return until(milliseconds, there, 1000)
+            # Above that it is no duration here either.
+            is_moment = milliseconds >= FIRST_MOMENT
+            return until(milliseconds, there) if is_moment else milliseconds / 1000
     text = fields.get("retry-after", "")
     parts = text.split(",")
     if len(parts) > 1 and all(number(part) is not None for part in parts):

@@ -44,11 +44,9 @@ def seconds_until(text: str, now: float) -> float | None:
     return None if moment is None else max(0.0, moment - now)
 
 
-def until(amount: float, now: float, units: int = 1) -> float:
-    """Seconds that a number means: a duration, of which `units` make a second, or a moment."""
-    if amount < FIRST_MOMENT:
-        return amount / units
-    return max(0.0, amount / _units(amount) - now)
+def until(amount: float, now: float) -> float:
+    """Seconds that a number means: as many, or until the moment that it is."""
+    return amount if amount < FIRST_MOMENT else max(0.0, amount / _units(amount) - now)
 
 
 def number(text: str) -> float | None:
