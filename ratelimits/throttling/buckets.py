@@ -43,12 +43,11 @@ def bucket_of(throttle: Any, request: Any, passing: Pass) -> InCode:
     # DRF keeps a log. One of so many requests would be too long.
     algorithm = "sliding_log" if (rate.quota or 0) <= MAX_LOG else "sliding_counter"
     subject = digest("drf", str(throttle.key), _mark(throttle))
-    ident, place = passing.name(subject, f"drf:{algorithm}:{rate.window}")
+    ident = passing.name(subject, f"drf:{algorithm}:{rate.window}")
     name = str(throttle.scope or type(throttle).__name__)
     owner = _owner(throttle, request)
     per = "address" if owner.kind == "address" else "tenant"
-    shown = name if place == 1 else f"{name}-{place}"
-    return InCode(Slot(_limit(shown, rate, algorithm, per, ident), subject), owner)
+    return InCode(Slot(_limit(name, rate, algorithm, per, ident), subject), owner)
 
 
 def _rate(throttle: Any) -> Rate:

@@ -35,8 +35,8 @@ class Pass:
         self._kinds.add(kind)
         return True
 
-    def name(self, subject: str, ident: str) -> tuple[str, int]:
-        """What a bucket is found by, also if another throttle of this pass has that; and its place.
+    def name(self, subject: str, ident: str) -> str:
+        """What a bucket is found by, also if another throttle of this pass has that already.
 
         The limits of throttles with one cache key may differ: each has to be counted.
         """
@@ -45,7 +45,7 @@ class Pass:
             place += 1
             candidate = f"{ident}:{place}"
         self.names.append((subject, candidate))
-        return candidate, place
+        return candidate
 
 
 def pass_of(request: Any, kind: type) -> Pass:
@@ -78,17 +78,23 @@ def ask(
 
     `at` is the time in microseconds, None for that of the store.
     """
+    if at is None:
+        return drive(_refused(request, peek, take) if REFUSED in vars(request) else take())
     ledger = counted(request)
     ledger.now = at
     try:
-        if REFUSED not in vars(request):
-            return drive(take())
-        decision = drive(peek())
-        if not decision.allowed:
-            # To be told of with the refusal that there is.
-            decision = drive(take())
-            if decision.allowed:
-                drive(give_back(request))
-        return decision
+        return ask(request, peek, take)
     finally:
         ledger.now = None
+
+
+def _refused(
+    request: Any, peek: Callable[[], Flow[Decision]], take: Callable[[], Flow[Decision]]
+) -> Flow[Decision]:
+    decision = yield from peek()
+    if not decision.allowed:
+        # To be told of with the refusal that there is.
+        decision = yield from take()
+        if decision.allowed:
+            yield from give_back(request)
+    return decision

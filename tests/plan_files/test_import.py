@@ -225,6 +225,14 @@ def test_what_it_changes_is_told(customers: Any) -> None:
     assert (own.mode, own.reason) == ("off", "asked for it")
 
 
+def test_what_it_replaces_is_told_anew(customers: Any) -> None:
+    customers(LIST)
+    PlanLimit.objects.filter(name="search").update(rate="6/m")
+    customers("key,rate:search\nuser:7,8/m\n")
+    (own,) = TenantLimit.objects.filter(name="search")
+    assert own.replaces == "pro/search 6/m"
+
+
 def test_a_rate_of_the_only_limit(customers: Any) -> None:
     assert customers("key,plan,rate\nuser:7,free,5/m\nuser:8,,6/m\nuser:9,pro,\n").code == 0
     assert [str(each) for each in rows()[3:]] == [
