@@ -19,6 +19,7 @@ from ratelimits.stores import get_store
 from ratelimits.stores.guarded import GuardedStore
 from ratelimits.stores.usage_entries import OTHERS, split_label
 from ratelimits.tallies import faults, reloads
+from ratelimits.texts import gettext as _
 from ratelimits.usage.lines import ALLOWED, REFUSED, SHADOW, TOTAL
 from ratelimits.usage.recorder import recorder
 from ratelimits.usage.sums import Totals
@@ -64,24 +65,24 @@ class Metrics:
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(f"ratelimits_{name}", text, labels, registry=registry)
 
-        self.requests = counter("requests", "Requests that were counted.", "outcome")
+        self.requests = counter("requests", _("Requests that were counted."), "outcome")
         self.decisions = counter(
-            "decisions", "What each limit made of requests.", "limit", "scope", "outcome"
+            "decisions", _("What each limit made of requests."), "limit", "scope", "outcome"
         )
         self.takes = counter(
-            "takes", "Takes, by who decided: the store or the process.", "source", "status"
+            "takes", _("Takes, by who decided: the store or the process."), "source", "status"
         )
-        self.store_errors = counter("store_errors", "Calls of the store that failed.", "kind")
-        self.reloads = counter("catalog_reloads", "Reads of limits from the database.", "what")
+        self.store_errors = counter("store_errors", _("Calls of the store that failed."), "kind")
+        self.reloads = counter("catalog_reloads", _("Reads of limits from the database."), "what")
 
     def _make_gauges(self, registry: CollectorRegistry) -> None:
         def gauge(name: str, text: str, mode: Any) -> Gauge:
             return Gauge(f"ratelimits_{name}", text, registry=registry, multiprocess_mode=mode)
 
-        self.store_up = gauge("store_up", "Whether every process asks the store.", "livemin")
-        self.breakers = gauge("breaker_open", "Processes that go without the store.", "livesum")
-        self.processes = gauge("processes", "Processes that share the limits.", "livemax")
-        self.queue = gauge("usage_queue", "Takes and callers to be written.", "livesum")
+        self.store_up = gauge("store_up", _("Whether every process asks the store."), "livemin")
+        self.breakers = gauge("breaker_open", _("Processes that go without the store."), "livesum")
+        self.processes = gauge("processes", _("Processes that share the limits."), "livemax")
+        self.queue = gauge("usage_queue", _("Takes and callers to be written."), "livesum")
         # Until somebody finds out otherwise.
         self.store_up.set(1)
 

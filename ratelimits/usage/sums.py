@@ -33,12 +33,13 @@ class Totals:
     """Adds up what the recorder counts, by the thread that counts. Safe with threads."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
         # Takes of requests that were counted before: of their lines only the changes are told.
         self.again: deque[Taken] = deque()
         self.forget()
 
     def forget(self) -> None:
+        """Nothing was added. Also for a fork, in which nobody would open a lock that was held."""
+        self._lock = Lock()
         self.again.clear()
         self._lines: Entry = {}
         self._takes: dict[Made, int] = {}
