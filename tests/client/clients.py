@@ -89,6 +89,12 @@ async def _aparts(parts: tuple[bytes, ...]) -> AsyncIterator[bytes]:
         yield part
 
 
+# Those of KINDS that are async.
+@pytest.fixture(params=KINDS[1::2])
+def async_caller(request: pytest.FixtureRequest, api: Api) -> Iterator[Caller]:
+    yield Caller(api, *request.param)
+
+
 @pytest.fixture(params=KINDS)
 def caller(request: pytest.FixtureRequest, api: Api) -> Iterator[Caller]:
     yield Caller(api, *request.param)
