@@ -76,9 +76,8 @@ class Api:
     def transport(self, inner: Any = None, cost: Cost = 1) -> Any:
         """For an httpx.Client, or one of httpx2: `Client(transport=api.transport())`.
 
-        `inner` is the transport that does the sending, by default that of the client's library. A
-        client with a transport ignores the proxies of the environment; name them there:
-        `api.transport(httpx.HTTPTransport(proxy=...))`. `cost` may be a callable of a Request.
+        `inner` is the transport that does the sending, by default that of the client's library,
+        through the proxies of the environment. `cost` may be a callable of a Request.
         """
         from .httpx import Transport
 

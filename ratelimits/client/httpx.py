@@ -1,7 +1,6 @@
 """Transports for httpx and httpx2, by what both have in common.
 
-Neither is imported: whoever sends a request has done so. A transport that was given no inner one
-makes that of the library whose first request it sees, which its pool is fine with being late for.
+Neither is imported: whoever sends a request has done so.
 """
 
 from __future__ import annotations
@@ -9,15 +8,15 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ratelimits.effects import adrive, drive
 
 from .bodies import is_problem, is_seekable
 from .fields import fields_of
+from .inner import Inner
 from .policy import Call, Failure
-from .streams import apeek, decoded, library_of, peek
+from .streams import apeek, decoded, peek
 
 if TYPE_CHECKING:
     from .api import Api, Cost
@@ -33,15 +32,12 @@ class Transport:
     """Lets each request of a client pass the gate of an upstream first."""
 
     def __init__(self, api: Api, inner: Any, cost: Cost) -> None:
-        self._api, self._inner, self._cost = api, inner, cost
-        self._lock = Lock()
+        self._api, self._cost = api, cost
+        self._inner = Inner(inner, "HTTPTransport")
 
     def handle_request(self, request: Any) -> Any:
         """The upstream's answer. Raises RetryLater if that would take too long."""
-        with self._lock:
-            if self._inner is None:
-                self._inner = library_of(request).HTTPTransport()
-        exchange = SyncExchange(self._inner, request)
+        exchange = SyncExchange(self._inner.of(request), request)
         try:
             return drive(self._api.sending(exchange, self._cost, request).run())
         except BaseException:
@@ -49,30 +45,29 @@ class Transport:
             raise
 
     def close(self) -> None:
-        if self._inner is not None:
-            self._inner.close()
+        for inner in self._inner.all():
+            inner.close()
 
     def __enter__(self) -> Transport:
-        if self._inner is not None:
-            self._inner.__enter__()
+        if self._inner.given is not None:
+            self._inner.given.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        if self._inner is not None:
-            self._inner.__exit__(*error)
+        for inner in self._inner.all():
+            inner.__exit__(*error)
 
 
 class AsyncTransport:
     """See Transport."""
 
     def __init__(self, api: Api, inner: Any, cost: Cost) -> None:
-        self._api, self._inner, self._cost = api, inner, cost
+        self._api, self._cost = api, cost
+        self._inner = Inner(inner, "AsyncHTTPTransport")
 
     async def handle_async_request(self, request: Any) -> Any:
         """See Transport.handle_request()."""
-        if self._inner is None:
-            self._inner = library_of(request).AsyncHTTPTransport()
-        exchange = AsyncExchange(self._inner, request)
+        exchange = AsyncExchange(self._inner.of(request), request)
         try:
             return await adrive(self._api.sending(exchange, self._cost, request).run())
         except BaseException:
@@ -81,17 +76,17 @@ class AsyncTransport:
             raise
 
     async def aclose(self) -> None:
-        if self._inner is not None:
-            await self._inner.aclose()
+        for inner in self._inner.all():
+            await inner.aclose()
 
     async def __aenter__(self) -> AsyncTransport:
-        if self._inner is not None:
-            await self._inner.__aenter__()
+        if self._inner.given is not None:
+            await self._inner.given.__aenter__()
         return self
 
     async def __aexit__(self, *error: Any) -> None:
-        if self._inner is not None:
-            await self._inner.__aexit__(*error)
+        for inner in self._inner.all():
+            await inner.__aexit__(*error)
 
 
 class Exchange:

@@ -17,6 +17,7 @@ import pytest
 from ratelimits.client import RetryLater
 from ratelimits.client.api import Api
 from ratelimits.client.httpx import SyncExchange
+from ratelimits.client.inner import proxy_for
 from ratelimits.client.policy import Failure
 from ratelimits.pacing.terms import Terms
 from tests.client.clients import Caller
@@ -418,13 +419,49 @@ def test_without_an_inner_transport_it_is_that_of_the_clients_library(
     assert len(vendor.connections) == 1
 
 
-def test_a_client_with_a_transport_ignores_proxies_of_the_environment(
+def test_a_proxy_of_the_environment_is_used(
+    caller: Caller, vendor: Vendor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that has a transport leaves it to that. This server answers as a proxy too."""
+    monkeypatch.setenv("HTTP_PROXY", vendor.url)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    vendor.will(REFUSED)
+
+    async def both(client: Any) -> Any:
+        direct = await client.request("GET", f"{vendor.url}/direct")
+        proxied = await client.request("GET", "http://api.example/proxied")
+        return direct.text, proxied.text
+
+    assert caller.run(both, inner=None) == ("well", "well")
+    paths = [received.path for received in vendor.received]
+    assert paths == ["/direct", "/direct", "http://api.example/proxied"]
+
+
+@pytest.mark.parametrize(
+    ("url", "proxies", "proxy"),
+    [
+        ("https://api.example/x", {"https": "http://p:1", "http": "http://q:2"}, "http://p:1"),
+        ("http://api.example/x", {"https": "http://p:1"}, None),
+        ("http://api.example/x", {"all": "socks5://p:1"}, "socks5://p:1"),
+        ("http://api.example/x", {"http": "p:1"}, "http://p:1"),
+        ("http://near.example/x", {"http": "http://p:1"}, None),
+        ("http://api.example:8080/x", {"http": "http://p:1"}, None),
+        ("http://api.example/x", {}, None),
+    ],
+)
+def test_which_proxy(
+    url: str, proxies: dict[str, str], proxy: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "near.example,api.example:8080")
+    assert proxy_for(httpx.URL(url), proxies) == proxy
+
+
+def test_a_transport_that_was_given_knows_its_own_way(
     api: Api, vendor: Vendor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
     with httpx.Client(transport=api.transport(httpx.HTTPTransport())) as client:
         assert client.get(vendor.url).text == "well"
-    # So it has to be named. This server answers as a proxy too.
     proxied = api.transport(httpx.HTTPTransport(proxy=vendor.url))
     with httpx.Client(transport=proxied) as client:
         assert client.get("http://api.example").text == "well"
