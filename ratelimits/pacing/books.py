@@ -135,13 +135,17 @@ class Page:
         return self._done(Reply(Verdict.GO, self.now, self.until))
 
     def lift(self) -> Done:
-        """The next call leaves now."""
+        """The next call leaves now, unless a window is full of calls that have left.
+
+        What was booked ahead is taken for moments of a clock that has stepped back since.
+        """
         self.changes |= {"until": "0", "lobby": "0"}
         self.until = self.lobby = 0
-        for place, ask in enumerate(self.asks):
+        for place, (ask, line) in enumerate(zip(self.asks, self.lines, strict=True)):
             full = self.now + ask.reach - ask.unit
-            if not ask.is_window and full < self.lines[place].full:
-                self._write(place, Line(full))
+            left = tuple(pair for pair in line.log if pair[0] <= self.now)
+            if full < line.full or left != line.log:
+                self._write(place, Line(min(full, line.full), left))
         return self._done(Reply(Verdict.GO, self.now, self.now))
 
     def _add(self, at: int) -> None:

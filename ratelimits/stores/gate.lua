@@ -308,6 +308,13 @@ if action == 'lift' then
     change(book, 'until', '0')
     change(book, 'lobby', '0')
     empty_at(now, function(new, old) return new < old end)
+    for index, ask in ipairs(book.asks) do
+        local log = book.lines[index].log or {}
+        while ask.is_window and #log > 0 and log[#log][1] > now do
+            log[#log] = nil
+            write(book, index, {full = 0, log = log})
+        end
+    end
     return done(GO, now)
 end
 

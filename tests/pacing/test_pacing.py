@@ -209,6 +209,17 @@ def test_a_block_can_be_lifted() -> None:
 
 
 @pytest.mark.parametrize("pace", [bucket(10), window(10)])
+def test_lifting_is_the_way_out_after_a_clock_stepped_back(pace: Pace) -> None:
+    book = Book(pace)
+    for _ in range(25):
+        book.ask(NOON)
+    hour = 3600 * SECOND
+    assert book.ask(NOON - hour, budget=SECOND).verdict is Verdict.LATER
+    book.do(NOON - hour, book.call(Action.LIFT))
+    assert book.ask(NOON - hour).at == NOON - hour
+
+
+@pytest.mark.parametrize("pace", [bucket(10), window(10)])
 def test_we_never_own_more_than_the_vendor_says_is_left(pace: Pace) -> None:
     book = Book(pace)
     told = (Told(0, 0, 2, SECOND // 2),)
