@@ -13,6 +13,8 @@ from django.utils.translation import gettext_lazy as _
 from .rates import MAX_WINDOW, Rate
 
 MAX_BURST = 10**12
+# Seconds. A call that leaves later than this for a guard would be a limit of its own.
+MOST_GUARD = 10
 # A log keeps every request of the window.
 MAX_LOG = 10_000
 

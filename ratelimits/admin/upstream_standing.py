@@ -14,6 +14,7 @@ from ratelimits.client.upstreams import read_again
 from ratelimits.effects import drive
 from ratelimits.exceptions import RateLimitError
 from ratelimits.models import UpstreamPer
+from ratelimits.pacing.calls import SECOND
 from ratelimits.pacing.standing import PaceStanding, Standing
 from ratelimits.pacing.terms import Pace
 from ratelimits.rates import Rate
@@ -27,7 +28,6 @@ from .standing import LOW, Meter
 SHOWN, LONGEST = 10, 0.5
 # Of a digest: enough to tell one from another.
 LETTERS = 8
-SECOND = 1_000_000
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ratelimits.effects import Effect, Flow
 from ratelimits.keys import digest
 from ratelimits.pacing.calls import SECOND, Action, Call, Reply, Verdict, ask_of
 from ratelimits.pacing.standing import Standing, above, standing
-from ratelimits.pacing.terms import Pace, Terms
+from ratelimits.pacing.terms import LONGEST, Pace, Terms
 from ratelimits.stores.background import in_background
 from ratelimits.stores.gates import Keys, Look
 from ratelimits.texts import gettext as _
@@ -31,8 +31,6 @@ T = TypeVar("T")
 
 # How often a call whose moment was blocked while it waited, or whose terms were edited, asks again.
 TRIES = 8
-# The longest block, in seconds: a year. Absurd numbers are no reason to fail.
-LONGEST = 366 * 86400.0
 
 
 class Pass(NamedTuple):
@@ -56,7 +54,6 @@ class Gate:
         book = digest("upstream", slug, credential)
         share = digest("upstream", slug, credential, on_behalf_of or "")
         self.keys = Keys(book, share, version_key(slug))
-
         self._last: Terms | None = None
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ratelimits.pacing.calls import SECOND, Told
-from ratelimits.pacing.terms import Pace
+from ratelimits.pacing.terms import LONGEST, Pace
 
 from .quotas import Quota
 
@@ -73,7 +73,7 @@ class Notes:
 
 def _long(seconds: float) -> int:
     """In microseconds, as far as a store counts them exactly."""
-    return int(min(seconds, 366 * 86400) * SECOND)
+    return int(min(seconds, LONGEST) * SECOND)
 
 
 def of_quota(quota: Quota, paces: Sequence[Pace], is_alone: bool) -> Pace | None:

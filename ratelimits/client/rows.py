@@ -8,16 +8,13 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from ratelimits.logs import once
-from ratelimits.pacing.terms import Pace, Terms
+from ratelimits.pacing.calls import SECOND
+from ratelimits.pacing.terms import LONGEST, Pace, Terms
 from ratelimits.rates import Rate
 from ratelimits.rows import is_left_out, is_storable, model, write_alias
 from ratelimits.texts import gettext as _
-from ratelimits.validation import MAX_BURST, pace_errors, statuses_of
+from ratelimits.validation import MAX_BURST, MOST_GUARD, pace_errors, statuses_of
 
-SECOND = 1_000_000
-MOST_GUARD = 10
-# Seconds. Nothing waits for longer than the longest block, a year.
-MOST_WAIT = 366 * 86400.0
 DEFAULTS = Terms("")
 
 
@@ -45,7 +42,7 @@ def terms_of(row: Any) -> Terms:
     return Terms(
         row.slug,
         tuple(_pace(limit) for limit in limits if not is_left_out(limit, fault_of(limit))),
-        DEFAULTS.max_wait if "max_wait" in faults else min(row.max_wait, MOST_WAIT),
+        DEFAULTS.max_wait if "max_wait" in faults else min(row.max_wait, LONGEST),
         DEFAULTS.guard if "guard" in faults else row.guard,
         DEFAULTS.statuses if "retry_statuses" in faults else statuses_of(row.retry_statuses),
         row.base_url,

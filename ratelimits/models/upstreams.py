@@ -14,6 +14,7 @@ from ratelimits.fields import RateField
 from ratelimits.rates import Rate
 from ratelimits.validation import (
     MAX_BURST,
+    MOST_GUARD,
     Errors,
     pace_errors,
     validate_base_url,
@@ -25,9 +26,6 @@ from ratelimits.validation import (
 from .base import RuleModel
 from .choices import UpstreamKind, UpstreamPer
 from .managers import UpstreamLimitsQuerySet, UpstreamsQuerySet, stored_key
-
-# Seconds. A call that leaves later than this for a guard would be a limit of its own.
-MOST_GUARD = 10
 
 _UpstreamRows = models.Manager.from_queryset(UpstreamsQuerySet)
 

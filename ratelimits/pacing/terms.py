@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+# Nothing waits for longer, in seconds: a year. Absurd numbers are no reason to fail.
+LONGEST = 366 * 86400.0
+
 
 class Pace(NamedTuple):
     """One limit of theirs: `quota` units per `window` microseconds, `burst` of them at once.
