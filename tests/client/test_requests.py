@@ -291,6 +291,17 @@ def test_nothing_was_sent(session: requests.Session, gate: Turnstile) -> None:
     assert len(gate.entered) == 3
 
 
+def test_a_proxy_of_the_environment_is_used(
+    api: Api, gate: Turnstile, vendor: Vendor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This server answers as a proxy too."""
+    monkeypatch.setenv("HTTP_PROXY", vendor.url)
+    with api.session() as session:
+        assert session.get("http://api.example/proxied", timeout=TIMEOUT).text == "well"
+    assert len(gate.entered) == 1
+    assert [received.path for received in vendor.received] == ["http://api.example/proxied"]
+
+
 def test_nothing_was_sent_beyond_the_proxy(session: requests.Session, gate: Turnstile) -> None:
     proxies = {"http": f"http://127.0.0.1:{free_port()}"}
     with pytest.raises(requests.exceptions.ProxyError):
