@@ -172,14 +172,3 @@ def test_settings_that_are_named_are_there() -> None:
     named = set(re.findall(r'`"([A-Z_]+)"', TEXT))
     assert named - set(DEFAULTS) == set()
     assert len(named) >= 8
-
-
-def test_links() -> None:
-    readme = (ROOT / "README.md").read_text()
-    for link in re.findall(r"\]\(([^)]*)\)", TEXT):
-        file, _, anchor = link.partition("#")
-        text = (ROOT / "docs" / file).resolve().read_text() if file else TEXT
-        titles = [title.lower() for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
-        anchors = {re.sub(r"[^a-z0-9 -]", "", title).replace(" ", "-") for title in titles}
-        assert not anchor or anchor in anchors, link
-    assert "(docs/coming-from.md)" in readme

@@ -186,14 +186,3 @@ def test_every_command_is_named() -> None:
     ours = {name for name, app in get_commands().items() if app == "ratelimits"}
     table = TEXT.partition("## Plans as code")[0]
     assert set(re.findall(r"`(ratelimits_\w+)`", table)) == ours
-
-
-def test_links() -> None:
-    for link in re.findall(r"\]\(([^)]*)\)", TEXT):
-        path, _, anchor = link.partition("#")
-        assert not path or (ROOT / "docs" / path).is_file()
-        text = (ROOT / "docs" / path).read_text() if path.endswith(".md") else TEXT
-        titles = [title.lower() for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
-        anchors = {re.sub(r"[^a-z0-9 -]", "", title).replace(" ", "-") for title in titles}
-        assert not anchor or anchor in anchors
-    assert "(docs/commands.md" in README

@@ -60,21 +60,6 @@ def free(db: None) -> Plan:
     return plan
 
 
-def test_links() -> None:
-    anchors = {
-        re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-")
-        for title in re.findall(r"^#+ (.*)$", TEXT, re.MULTILINE)
-    }
-    linked = re.findall(r"\]\(([^)]*)\)", TEXT)
-    assert {link[1:] for link in linked if link.startswith("#")} <= anchors
-    for link in linked:
-        path, _, anchor = link.partition("#")
-        assert not path or (ROOT / "docs" / path).is_file()
-        if path == "../README.md" and anchor:
-            assert f"## {anchor.capitalize()}\n" in (ROOT / "README.md").read_text()
-    assert "(docs/operations.md)" in (ROOT / "README.md").read_text()
-
-
 @pytest.mark.usefixtures("fresh", "free")
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("python manage.py ")])
 def test_commands(command: str, settings: Any, capsys: pytest.CaptureFixture[str]) -> None:

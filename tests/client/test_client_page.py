@@ -124,18 +124,6 @@ def close(*clients: Any) -> None:
         client.close()
 
 
-def test_what_is_linked_exists() -> None:
-    for link in re.findall(r"\]\(((?!http)[^)]*)\)", TEXT):
-        path, _, anchor = link.partition("#")
-        target = (PAGE.parent / path).resolve() if path else PAGE
-        assert target.exists(), link
-        if anchor:
-            titles = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
-            anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
-            assert anchor in anchors, link
-    assert "(docs/client.md)" in (ROOT / "README.md").read_text()
-
-
 def test_each_sample_is_tried() -> None:
     assert set(re.findall(r"sample\(\"(\w+)\"\)", Path(__file__).read_text())) == set(SAMPLES)
 

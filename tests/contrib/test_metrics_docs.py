@@ -77,13 +77,6 @@ def test_the_table_names_all_of_them(known: dict[str, set[str]]) -> None:
     assert {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows} == known
 
 
-def test_links() -> None:
-    for link in re.findall(r"\]\((?!https:)([^)#]*)", TEXT):
-        assert (DOCS / link).is_file()
-    readme = (ROOT / "README.md").read_text()
-    assert "(docs/metrics.md)" in readme and "(docs/grafana.json)" in readme
-
-
 def sample(number: int) -> dict[str, Any]:
     told: dict[str, Any] = {"__name__": "shop.apps"}
     exec(SAMPLES[number], told)

@@ -207,7 +207,6 @@ def test_what_the_documentation_says() -> None:
     made = schema(hooks=told["SPECTACULAR_SETTINGS"]["POSTPROCESSING_HOOKS"])
     assert json.loads(blocks["json"]) == made["paths"]["/api/search"]["post"]["x-ratelimit"]
     assert "#/components/schemas/RateLimitProblem" in set(references(made))
-    assert "(docs/openapi.md)" in (ROOT / "README.md").read_text()
 
 
 def test_the_snapshot(tmp_path: Path) -> None:
