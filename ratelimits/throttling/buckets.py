@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from functools import lru_cache
 from typing import Any
@@ -14,7 +15,7 @@ from ratelimits.addresses import address_of
 from ratelimits.entering import InCode
 from ratelimits.keys import digest
 from ratelimits.limits import SECOND, Limit, Owner
-from ratelimits.rates import Rate
+from ratelimits.rates import MAX_QUOTA, Rate
 from ratelimits.stores import counts_alone
 from ratelimits.stores.base import Slot
 from ratelimits.tenants import by_user
@@ -52,12 +53,18 @@ def bucket_of(throttle: Any, request: Any, passing: Pass) -> InCode:
 
 def _rate(throttle: Any) -> Rate:
     quota, window = throttle.num_requests, throttle.duration
-    if int(window) != window or int(quota) != quota:
-        name = type(throttle).__name__
-        raise ImproperlyConfigured(
-            f"{name}.parse_rate() gave {quota!r} and {window!r}, not a number and whole seconds."
-        )
-    return Rate(max(0, int(quota)), int(window))
+    try:
+        # DRF lets pass as long as the requests before are fewer.
+        number = math.ceil(max(0, min(quota, MAX_QUOTA)))
+        if int(window) == window:
+            return Rate(number, int(window))
+    except ValueError:
+        pass
+    name = type(throttle).__name__
+    raise ImproperlyConfigured(
+        f"{name}.parse_rate() gave {quota!r} and {window!r}, not a number and whole seconds of at "
+        "most 366 days."
+    )
 
 
 # The same one again, since others keep by it what they made of it.

@@ -6,7 +6,7 @@ time that it comes by, as the same one does in tests, or where a view calls anot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from ratelimits.effects import Flow, drive
@@ -21,18 +21,18 @@ PASS, REFUSED = "_ratelimits_pass", "_ratelimits_refused"
 class Pass:
     """One request on its way through the throttles of one view, each of which it meets once."""
 
-    __slots__ = ("_kinds", "names")
+    __slots__ = ("_met", "names")
 
     def __init__(self) -> None:
-        self._kinds: set[type] = set()
+        self._met: set[Hashable] = set()
         # Of the buckets that it takes from: whose, and of which limit.
         self.names: list[tuple[str, str]] = []
 
-    def meets(self, kind: type) -> bool:
+    def meets(self, throttle: Hashable) -> bool:
         """Whether this is still the same pass."""
-        if kind in self._kinds:
+        if throttle in self._met:
             return False
-        self._kinds.add(kind)
+        self._met.add(throttle)
         return True
 
     def name(self, subject: str, ident: str) -> str:
@@ -48,18 +48,18 @@ class Pass:
         return candidate
 
 
-def pass_of(request: Any, kind: type) -> Pass:
-    """The pass in which a request meets a throttle of this class."""
+def pass_of(request: Any, throttle: Hashable) -> Pass:
+    """The pass in which a request meets a throttle, which is known by what tells it apart."""
     ledger, own = counted(request), vars(request)
     found = own.get(PASS)
-    if isinstance(found, Pass) and found is ledger.passing and found.meets(kind):
+    if isinstance(found, Pass) and found is ledger.passing and found.meets(throttle):
         return found
     if ledger.passing is not None:
         ledger.anew(ledger.passing.names)
     if found is not None:
         own.pop(REFUSED, None)
     made = own[PASS] = ledger.passing = Pass()
-    made.meets(kind)
+    made.meets(throttle)
     return made
 
 

@@ -28,8 +28,10 @@ from .refusing import publish_at_end, refuse
 if TYPE_CHECKING:
     from rest_framework.views import APIView
 
+Theirs: Any = throttling.SimpleRateThrottle
 # In a tuple, where those who freeze time by replacing names of modules don't find it.
-USUAL = (throttling.SimpleRateThrottle.timer,)
+USUAL = (Theirs.timer,)
+ALLOW = Theirs.allow_request
 
 
 class SimpleRateThrottle(throttling.SimpleRateThrottle):
@@ -43,6 +45,7 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
     # Until it was asked.
     decision: Decision | None = None
     num_requests: int | None = None
+    duration: int | None
     _history: list[Any] | None = None
 
     def parse_rate(self, rate: Any) -> Any:
@@ -50,21 +53,25 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
         return read_rate(rate)
 
     def allow_request(self, request: Request, view: APIView) -> bool:
+        if Theirs.allow_request is not ALLOW:
+            # Somebody has put another one in its place, such as tests that nothing is to limit.
+            return super().allow_request(request, view)
         if self.rate is None:
             return True
         self.key = self.get_cache_key(request, view)
         if self.key is None or self.num_requests is None:
             return True
+        self.now = self.timer()
         if not isinstance(plain(request), HttpRequest):
             # Tests of projects make up requests that have nothing but what DRF's throttles read.
             request = HttpRequest()  # type: ignore[assignment]
         if said(view, request, "ratelimits_exempt") is True or is_spared(request):
             return True
-        self.now = self.timer()
         return self._ask(request, view)
 
     def _ask(self, request: Any, view: Any) -> bool:
-        passing = pass_of(request, type(self))
+        # A class may have instances with keys or rates of their own at one view.
+        passing = pass_of(request, (type(self), str(self.key), self.num_requests, self.duration))
         found = None if is_exempt(request) else bucket_of(self, request, passing)
         find = find_in_code(found, 1)
         # By the clock of the store, or by the project's if it has overridden `timer`.
@@ -76,19 +83,25 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
             at=at,
         )
         self._history = None
+        # Tests of projects ask throttles also without a view.
+        is_at_view = hasattr(view, "finalize_response")
+        if is_at_view:
+            # Before anything that may raise a refusal of its own.
+            publish_at_end(view)
         passes = self.throttle_success() if self.decision.allowed else self.throttle_failure()
         if not passes:
             note_refused(request)
-        # Tests of projects ask throttles also without a view.
-        if hasattr(view, "finalize_response"):
-            publish_at_end(view)
-            if not (passes or self.decision.allowed):
+            if is_at_view and not self.decision.allowed:
                 refuse(view, self.decision)
         return passes
 
     def throttle_success(self) -> bool:
-        """Called for what passes. It is counted by then, also if this is overridden."""
-        return True
+        """Called for what passes. It is counted by then, also if this is overridden.
+
+        What an `allow_request` that is a copy of DRF's has found to pass is counted here, as DRF
+        counts.
+        """
+        return True if self._history is None else super().throttle_success()
 
     @property
     def history(self) -> list[Any]:
@@ -98,6 +111,8 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
         """
         if self._history is not None:
             return self._history
+        if not hasattr(self, "now"):
+            raise AttributeError("There is a history once the throttle was asked.")
         return history_of(self)
 
     @history.setter
@@ -120,5 +135,18 @@ class UserRateThrottle(throttling.UserRateThrottle, SimpleRateThrottle):
     """Limits by user, and those who are not authenticated by what `get_ident` gives."""
 
 
-class ScopedRateThrottle(throttling.ScopedRateThrottle, SimpleRateThrottle):
+# With ours before DRF's, since projects go past this class by super(ScopedRateThrottle, self).
+class ScopedRateThrottle(SimpleRateThrottle, throttling.ScopedRateThrottle):
     """Limits by user and by the view's `throttle_scope`; not a view that has none."""
+
+    __init__ = throttling.ScopedRateThrottle.__init__
+    get_cache_key = throttling.ScopedRateThrottle.get_cache_key
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        self.scope = getattr(view, self.scope_attr, None)
+        if not self.scope:
+            return True
+        # Before it was asked it knew of no view, and of no rate.
+        self.rate = self.get_rate()
+        self.num_requests, self.duration = self.parse_rate(self.rate)
+        return super().allow_request(request, view)
