@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.core.checks import Tags, register
 
 from .caches import check_cache
+from .cors import check_exposed
 from .memcached import check_shared_memcached
 from .middleware import check_middleware
 from .plans import check_plans, check_rows, check_unasked
@@ -28,6 +29,7 @@ def register_all() -> None:
     register(check_shared_cache, Tags.caches, OURS, deploy=True)
     register(check_shared_memcached, Tags.caches, OURS, deploy=True)
     register(check_middleware, Tags.security, OURS)
+    register(check_exposed, Tags.security, OURS)
     register(check_plans, Tags.database, OURS)
     register(check_rows, Tags.database, OURS)
     register(check_unasked, OURS)

@@ -29,7 +29,7 @@ INSIDE = {
 def check_middleware(**kwargs: Any) -> list[CheckMessage]:
     if not is_on():
         return []
-    ours = _places(OURS)
+    ours = places(OURS)
     if not ours:
         return [_not_protected()] if conf.PROTECT else []
     return [*_twice(ours), *_order(ours[0])]
@@ -56,7 +56,7 @@ def _twice(ours: list[int]) -> Iterator[CheckMessage]:
 def _order(ours: int) -> Iterator[CheckMessage]:
     own = settings.MIDDLEWARE[ours]
     for path, why in INSIDE.items():
-        for place in _places(path):
+        for place in places(path):
             if place < ours:
                 other = settings.MIDDLEWARE[place]
                 yield Warning(
@@ -64,7 +64,7 @@ def _order(ours: int) -> Iterator[CheckMessage]:
                     hint=f"Turn the order around: {quoted([own, other])}",
                     id="ratelimits.W021",
                 )
-    for place in _places(CORS):
+    for place in places(CORS):
         if place > ours:
             other = settings.MIDDLEWARE[place]
             yield Warning(
@@ -75,7 +75,7 @@ def _order(ours: int) -> Iterator[CheckMessage]:
             )
 
 
-def _places(path: str) -> list[int]:
+def places(path: str) -> list[int]:
     """Where a middleware, or a class made from it, stands in MIDDLEWARE."""
     entries = enumerate(settings.MIDDLEWARE)
     return [place for place, entry in entries if entry == path or _is_made_from(entry, path)]
