@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
@@ -32,6 +33,18 @@ class Customers:
 
     items: dict[Path, Item] = field(default_factory=dict)
     present: dict[Path, Item] = field(default_factory=dict)
+    # The names of limits that are none of a customer's plan, as often as that is so.
+    beside: Counter[str] = field(default_factory=Counter)
+
+
+def decoded(data: bytes) -> str:
+    """The text of a file. Raises BadFile for what is not UTF-8, by line."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        told = gettext("this is not UTF-8. Save the list as “CSV UTF-8”.")
+        raise BadFile([_at(number, told)]) from error
 
 
 def read_customers(text: str, alias: str) -> Customers:
@@ -40,6 +53,7 @@ def read_customers(text: str, alias: str) -> Customers:
     keys = [cells.get(KEY, "") for _, cells in lines]
     found = Customers(present=tenants(alias, list(dict.fromkeys(filter(rows.is_storable, keys)))))
     plans = {plan.slug: plan for plan in _plans(alias)}
+    known = {limit.name: limit for plan in plans.values() for limit in plan.limits.all()}
     faults, seen = [], set()
     for number, cells in lines:
         key = cells[KEY]
@@ -48,7 +62,7 @@ def read_customers(text: str, alias: str) -> Customers:
         elif not all(map(rows.is_storable, cells.values())):
             wrong = [gettext("there is a character that no database can store.")]
         else:
-            wrong = _read(found, cells, plans)
+            wrong = _read(found, cells, plans, known)
         seen.add(key)
         faults += [_at(number, fault) for fault in wrong]
     if faults:
@@ -67,28 +81,43 @@ def _at(number: int, fault: str) -> str:
 def _lines(text: str) -> Iterator[tuple[int, dict[str, str]]]:
     """The cells of each line by their columns. Raises BadFile for what is no table."""
     text = text.removeprefix("\ufeff")
-    first = text.partition("\n")[0]
-    # As spreadsheets write it where the comma is in numbers.
-    delimiter = ";" if ";" in first and "," not in first else ","
-    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    reader = csv.reader(StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     try:
-        header = [name.strip() for name in next(reader, [])]
+        header = [_column(name) for name in _filled(next(reader, []))]
         _check_header(header)
         faults = []
         for cells in reader:
             if not any(map(str.strip, cells)):
                 continue
-            if len(cells) != len(header):
+            if len(cells) < len(header) or len(_filled(cells)) > len(header):
                 told = gettext("%(found)d cells, but the first line names %(named)d columns.")
                 told %= {"found": len(cells), "named": len(header)}
                 faults.append(_at(reader.line_num, told))
             else:
                 stripped = map(str.strip, cells)
-                yield reader.line_num, dict(zip(header, stripped, strict=True))
+                yield reader.line_num, dict(zip(header, stripped, strict=False))
     except csv.Error as error:
         raise BadFile([_at(reader.line_num, str(error))]) from error
     if faults:
         raise BadFile(faults)
+
+
+def _delimiter(text: str) -> str:
+    """As spreadsheets write it where the comma is in numbers, or tabs."""
+    first = text.partition("\n")[0]
+    return "," if "," in first else next((mark for mark in ";\t" if mark in first), ",")
+
+
+def _filled(cells: list[str]) -> list[str]:
+    """Without the empty ones at the end, of which spreadsheets add some."""
+    while cells and not cells[-1].strip():
+        cells = cells[:-1]
+    return cells
+
+
+def _column(name: str) -> str:
+    kind, mark, limit = name.strip().partition(":")
+    return f"{kind.strip()}{mark}{limit.strip()}"
 
 
 def _check_header(header: list[str]) -> None:
@@ -109,7 +138,12 @@ def _check_header(header: list[str]) -> None:
         raise BadFile(_at(1, fault) for fault in dict.fromkeys(faults))
 
 
-def _read(found: Customers, cells: Mapping[str, str], plans: Mapping[str, Any]) -> Iterator[str]:
+def _read(
+    found: Customers,
+    cells: Mapping[str, str],
+    plans: Mapping[str, Any],
+    known: Mapping[str, Any],
+) -> Iterator[str]:
     """Note what a line asks for; gives what is wrong with it."""
     path = (TENANTS.section, cells[KEY])
     before = found.present.get(path)
@@ -128,7 +162,7 @@ def _read(found: Customers, cells: Mapping[str, str], plans: Mapping[str, Any]) 
     sold = {limit.name: limit for limit in plan.limits.all()} if plan else {}
     for column, text in cells.items():
         if text and (column == RATE or column.startswith(NAMED)):
-            yield from _read_rate(found, path, column, text, sold)
+            yield from _read_rate(found, path, column, text, sold, known)
 
 
 def _no_plan(slug: str, plans: Iterable[str]) -> str:
@@ -138,7 +172,12 @@ def _no_plan(slug: str, plans: Iterable[str]) -> str:
 
 
 def _read_rate(
-    found: Customers, owner: Path, column: str, text: str, sold: Mapping[str, Any]
+    found: Customers,
+    owner: Path,
+    column: str,
+    text: str,
+    sold: Mapping[str, Any],
+    known: Mapping[str, Any],
 ) -> Iterator[str]:
     name = column.partition(":")[2]
     if column == RATE:
@@ -152,9 +191,13 @@ def _read_rate(
         (name,) = sold
     path = (*owner, OWN_LIMITS.section, name)
     before = found.present.get(path)
-    row = copy(before.row) if before else OWN_LIMITS.make(name, _taken_over(sold.get(name)))
-    row.rate = read_rate(text)
     limit = sold.get(name)
+    # One that only other plans have is of the same scope as theirs.
+    like = limit or known.get(name)
+    row = copy(before.row) if before else OWN_LIMITS.make(name, _taken_over(like))
+    row.rate = read_rate(text)
+    if limit is None and before is None:
+        found.beside[name] += 1
     # As a row that is saved by itself finds it out.
     row.replaces = "" if limit is None else named(limit.plan.slug, limit)
     if before:

@@ -66,14 +66,15 @@ def _rates(wanted: Wanted) -> Iterator[tuple[str, Rate]]:
     for scope, text in (api_settings.DEFAULT_THROTTLE_RATES or {}).items():
         try:
             quota, window = read_rate(text)
+            rate = None if quota is None or window is None else Rate(quota, window)
         except Exception as error:
             # Whatever the reader of DRF meets in what is no rate.
             told = gettext("DEFAULT_THROTTLE_RATES[%(scope)r]: %(rate)r is not a rate (%(error)s).")
             names = {"scope": scope, "rate": text, "error": error or type(error).__name__}
             wanted.faults.append(told % names)
         else:
-            if quota is not None and window is not None:
-                yield scope, Rate(quota, window)
+            if rate is not None:
+                yield scope, rate
 
 
 def _marks_of(scope: str, rates: Mapping[str, Rate]) -> tuple[str, ...]:

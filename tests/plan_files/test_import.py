@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.urls import path as url
+from django.utils import timezone
 from rest_framework.throttling import AnonRateThrottle, ScopedRateThrottle
 from rest_framework.views import APIView
 
@@ -135,6 +137,13 @@ def test_rates_that_are_none_stop_all(drf: Any) -> None:
     assert not Plan.objects.exists()
 
 
+@pytest.mark.parametrize("rate", ["10000000000000/day", "-1/day"])
+def test_rates_that_nothing_can_count_by(drf: Any, rate: str) -> None:
+    ended = drf(user=rate)
+    assert ended.code == 2
+    assert f"DEFAULT_THROTTLE_RATES['user']: '{rate}' is not a rate" in ended.err
+
+
 def test_no_rates_at_all_are_a_fault(drf: Any) -> None:
     ended = drf(anon=None)
     assert ended.code == 2 and "no rate" in ended.err
@@ -190,6 +199,70 @@ def test_as_spreadsheets_write_it(customers: Any, mark: str, end: str) -> None:
     assert customers(mark + LIST.replace("\n", end)).out.endswith("6 changes made.\n")
     again = customers("key;plan\nuser:7;pro\n")
     assert again.out == "Nothing to change: all of it is there.\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "key,plan,,\r\nuser:7,pro,,\r\n,,,\r\n",
+        "key,plan\nuser:7,pro,\n",
+        "key\tplan\nuser:7\tpro\n",
+        "key, plan , rate: search\nuser:7,pro,\n",
+    ],
+)
+def test_columns_and_cells_that_spreadsheets_add(customers: Any, text: str) -> None:
+    ended = customers(text)
+    assert (ended.code, ended.err) == (0, "")
+    assert rows() == [("user:7", "", "pro")]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_other_encodings_are_told_of_by_line(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "customers.csv"
+    file.write_bytes("key,name\nuser:7,Acme\nuser:9,Größe\n".encode(encoding))
+    ended = run("ratelimits_import", "--csv", str(file))
+    line = 3 if encoding == "latin-1" else 1
+    assert ended.code == 2 and f"customers.csv: line {line}: this is not UTF-8" in ended.err
+    assert rows() == []
+
+
+def test_the_standard_input_is_utf_8_whatever_the_terminal_is(
+    customers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = TextIOWrapper(BytesIO("\ufeffkey,name\nuser:9,Größe\n".encode()), encoding="latin-1")
+    monkeypatch.setattr("sys.stdin", given)
+    assert run("ratelimits_import", "--csv", "-").code == 0
+    assert rows() == [("user:9", "Größe", None)]
+
+
+def test_a_limit_that_the_plan_has_not_is_told_of(customers: Any) -> None:
+    """It would be one more, and not the plan's at another rate."""
+    ended = customers("key,plan,rate:request\nuser:7,pro,5/m\nuser:8,,6/m\n")
+    assert ended.code == 0
+    assert ended.err == (
+        'rate:request: 2 tenants get one limit more, since their plans have no limit "request". '
+        'Did you mean "requests"?\n'
+    )
+    again = customers("key,plan,rate:request\nuser:7,pro,7/m\n")
+    assert again.code == 0 and again.err == ""
+
+
+def test_a_limit_of_other_plans_is_of_their_scope(customers: Any) -> None:
+    """Or else a rate for searching would hold for everything."""
+    ended = customers("key,rate:search\nuser:9,7/m\n")
+    assert ended.err == (
+        'rate:search: 1 tenant gets one limit more, since its plan has no limit "search".\n'
+    )
+    assert rows()[1:] == ["user:9 search 7/m search enforce "]
+
+
+def test_own_limits_that_have_expired_are_told_of(customers: Any) -> None:
+    customers(LIST)
+    TenantLimit.objects.filter(name="search").update(expires_at=timezone.now())
+    ended = customers(LIST, "--json")
+    assert json.loads(ended.out)["changes"] == []
+    (hint,) = json.loads(ended.out)["hints"]
+    assert hint.startswith("1 own limit of these has expired")
 
 
 def test_customers_a_second_time_nothing(customers: Any) -> None:
@@ -253,6 +326,8 @@ def test_a_rate_of_the_only_limit(customers: Any) -> None:
         ("key,key\nuser:7,user:7\n", ['line 1: the column "key" is there more than once.']),
         ("key,plan\nuser:7,prro\n", ['line 2: there is no plan "prro". Did you mean "pro"?']),
         ("key,plan\nuser:7\n", ["line 2: 1 cells, but the first line names 2"]),
+        ("key,plan,\nuser:7,pro,x\n", ["line 2: 3 cells, but the first line names 2"]),
+        ("key,rate:a,rate: a\nuser:7,1/m,2/m\n", ['the column "rate:a" is there more than']),
         ("key\nuser:7\n\nuser:7\n", ['line 4: the key "user:7" was in a line before.']),
         ("key,name\n,Acme\n", ['line 2: tenant ""']),
         ("key\n" + "x" * 256 + "\n", ["line 2: tenant"]),

@@ -17,6 +17,7 @@ from ratelimits.management.history import user_of
 from ratelimits.plan_files import customers, from_drf
 from ratelimits.plan_files.applying import apply
 from ratelimits.plan_files.comparing import Change, change_of, compare
+from ratelimits.plan_files.hints import hints_of
 from ratelimits.plan_files.kinds import Item, stored
 from ratelimits.plan_files.kinds import Path as Place
 from ratelimits.plan_files.reading import BadFile
@@ -73,7 +74,7 @@ class Command(BaseCommand):
             source = "REST_FRAMEWORK" if csv is None else csv
             told = "\n".join(f"{source}: {fault}" for fault in error.faults)
             raise CommandError(told, returncode=FAULT) from error
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             raise CommandError(f"{csv}: {error}", returncode=FAULT) from error
         except Error as error:
             raise CommandError(f"{alias}: {error}", returncode=FAULT) from error
@@ -114,10 +115,12 @@ def _of_drf(alias: str) -> Found:
 
 
 def _of_csv(file: str, alias: str) -> Found:
-    text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
-    found = customers.read_customers(text, alias)
+    # What a terminal or a locale takes texts for is nothing to the list.
+    data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    found = customers.read_customers(customers.decoded(data), alias)
     made = (change_of(item, found.present.get(path)) for path, item in found.items.items())
-    return [change for change in made if change is not None], found.present, []
+    changes = [change for change in made if change is not None]
+    return changes, found.present, list(hints_of(found, alias))
 
 
 def _dumped(changes: Sequence[Change], hints: Sequence[str], dry_run: bool) -> str:
