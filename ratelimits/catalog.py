@@ -168,6 +168,7 @@ class Catalog:
         self._plans = None
         self._tenants.clear()
         self._addresses.clear()
+        self._due = 0.0
 
     def is_due(self) -> bool:
         """Whether to look for newer plans although nothing is to be counted. Once a second."""

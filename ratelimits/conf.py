@@ -58,6 +58,10 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+# What goes before the settings for a while, the last one first of all: see ratelimits.testing.
+above: list[dict[str, Any]] = []
+
+
 class Settings:
     """Attribute access to the setting in force.
 
@@ -66,6 +70,8 @@ class Settings:
 
     def __getattr__(self, name: str) -> Any:
         merged = {**DEFAULTS, **(getattr(settings, "RATELIMITS", None) or {})}
+        for values in above:
+            merged.update(values)
         try:
             value = merged[name]
         except KeyError:
@@ -77,6 +83,14 @@ class Settings:
     def imported(self, name: str) -> Callable[..., Any] | None:
         """The callable behind a dotted path (or a callable itself), None if not set."""
         return resolve(getattr(self, name))
+
+    def is_above(self, name: str) -> bool:
+        """Whether something goes before a setting, and before whoever else may decide on it."""
+        return any(name in values for values in above)
+
+    def forget(self) -> None:
+        """Merge them again at the next use."""
+        vars(self).clear()
 
 
 conf = Settings()
@@ -97,7 +111,7 @@ def _import(path: str) -> Any:
 
 def _forget(*, setting: str, **kwargs: Any) -> None:
     if setting in ("RATELIMITS", "SECRET_KEY"):
-        vars(conf).clear()
+        conf.forget()
 
 
 setting_changed.connect(_forget, dispatch_uid="ratelimits.conf")

@@ -74,6 +74,9 @@ hearing = Hearing()
 
 def _is_of_use() -> bool:
     """With MODE "off" no database is asked, and a process's memory knows of no other process."""
+    if conf.is_above("MODE"):
+        # Whatever is heard, it stays off.
+        return False
     store = get_store()
     if conf.MODE != "off":
         return True

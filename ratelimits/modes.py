@@ -37,7 +37,7 @@ class Switch(NamedTuple):
 
 def mode_with(switch: Switch | None) -> str:
     """The mode now, if this is the last switch."""
-    if switch is None or switch.has_ended:
+    if switch is None or switch.has_ended or conf.is_above("MODE"):
         return str(conf.MODE)
     return switch.mode
 

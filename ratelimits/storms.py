@@ -45,5 +45,8 @@ class Storms:
     def is_on(self, address: str) -> bool:
         return self._until.get(address, 0.0) > time.monotonic()
 
+    def forget(self) -> None:
+        self._until.clear()
+
 
 storms = Storms()

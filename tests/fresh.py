@@ -44,7 +44,7 @@ def forget_everything() -> None:
     allowances.forget()
     once.forget()
     lately.forget()
-    storms._until.clear()
+    storms.forget()
     hearing.forget()
     forget_stores()
     # What is counted is written when a test says so, not among the commands that it looks at.

@@ -68,6 +68,14 @@ class Recorder:
         if self.totals is not None:
             self.totals.forget()
 
+    def drop(self) -> None:
+        """Write nothing of what was noted until now: of tests, no other one is to find it."""
+        with self._counting, self._writing:
+            self.waiting.clear()
+            self._kept = Kept(self.most_kept, self.most_written)
+            if self.totals is not None:
+                self.totals.changes()
+
     @property
     def queue(self) -> int:
         """Takes that are not counted yet, and callers that are not written."""

@@ -1,0 +1,11 @@
+"""For the tests of projects: `docs/testing.md` shows all of it.
+
+Nothing here is for a running service: what is put in force holds for the whole process.
+"""
+
+from __future__ import annotations
+
+from .counts import fresh_counts, reset
+from .switching import off
+
+__all__ = ["fresh_counts", "off", "reset"]
