@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TOP = Path(__file__).parent.parent
 # What stands in the margin. Pages that nobody put here come last, by their names.
 CONTENTS = {
-    "Begin": ["What it is </README>", "/docs/coming-from"],
+    "Begin": ["What it is </README>", "/docs/tutorial", "/docs/coming-from", "/docs/neighbours"],
     "Operating": ["/docs/operators", "/docs/operations", "/docs/commands", "/docs/metrics"],
     "Other people's limits": ["/docs/client", "/docs/client-queues"],
     "More": ["/docs/openapi", "/docs/performance", "/CHANGELOG"],

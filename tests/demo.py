@@ -24,7 +24,33 @@ class Answer(NamedTuple):
     body: str
 
 
-class Demo:
+class Site:
+    """A server on a port of this machine."""
+
+    port: int
+
+    def last_words(self) -> str:
+        """What it printed, which may tell why it does not answer."""
+        raise NotImplementedError
+
+    def request(
+        self, path: str, method: str = "GET", body: str | None = None, **headers: str
+    ) -> Answer:
+        """One request over a connection of its own, as curl makes it."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        try:
+            connection.request(method, path, body, sent)
+            response = connection.getresponse()
+            text = response.read().decode()
+            return Answer(response.status, _joined(response.getheaders()), text)
+        except OSError as error:
+            raise AssertionError(f"it does not answer:\n{self.last_words()}") from error
+        finally:
+            connection.close()
+
+
+class Demo(Site):
     """`manage.py demo` on a free port, with its database in a folder of the test."""
 
     def __init__(self, directory: Path, *options: str, **env: str) -> None:
@@ -75,22 +101,6 @@ class Demo:
         code = self.end()
         return f"{self.printed}\n(ended with {code})"
 
-    def request(
-        self, path: str, method: str = "GET", body: str | None = None, **headers: str
-    ) -> Answer:
-        """One request over a connection of its own, as curl makes it."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        try:
-            connection.request(method, path, body, sent)
-            response = connection.getresponse()
-            text = response.read().decode()
-            return Answer(response.status, _joined(response.getheaders()), text)
-        except OSError as error:
-            raise AssertionError(f"it does not answer:\n{self.last_words()}") from error
-        finally:
-            connection.close()
-
 
 def _joined(headers: list[tuple[str, str]]) -> dict[str, str]:
     joined: dict[str, str] = {}
@@ -102,22 +112,25 @@ def _joined(headers: list[tuple[str, str]]) -> dict[str, str]:
 class Browser:
     """Keeps cookies, and posts the forms that it was shown."""
 
-    def __init__(self, demo: Demo) -> None:
-        self.demo = demo
+    def __init__(self, site: Site) -> None:
+        self.site = site
         self.cookies: dict[str, str] = {}
 
     def _request(self, path: str, method: str = "GET", body: str | None = None) -> Answer:
         headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
         if body is not None:
             headers["Content_Type"] = "application/x-www-form-urlencoded"
-        answer = self.demo.request(path, method, body, **headers)
+        answer = self.site.request(path, method, body, **headers)
         for line in answer.headers.get("Set-Cookie", "").splitlines():
             self.cookies.update({name: morsel.value for name, morsel in SimpleCookie(line).items()})
         return answer
 
+    def get(self, path: str) -> Answer:
+        return self._request(path)
+
     def form(self, path: str) -> dict[str, str]:
         """The fields of a page's form, as a browser would post them unchanged."""
-        answer = self._request(path)
+        answer = self.get(path)
         assert answer.status == 200, answer
         fields = Fields()
         fields.feed(answer.body)
