@@ -16,7 +16,7 @@ class RateLimit(View):
     """Tells callers all their limits, and how full those are. To ask costs nothing."""
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return JsonResponse(budget_of(request), headers={"Cache-Control": "no-store"})
+        return JsonResponse(budget_of(request), headers={"Cache-Control": "private, no-store"})
 
 
 # Callers may be known by a key rather than as users, and those who are not have limits too.

@@ -60,7 +60,7 @@ def _by_header(settings: Any) -> None:
 def asked(client: Client, url: str = "/rate_limit", tenant: str = "acme") -> dict[str, Any]:
     response = client.get(url, headers={"X-Tenant": tenant})
     assert response.status_code == 200
-    assert response.headers["Cache-Control"] == "no-store"
+    assert response.headers["Cache-Control"] == "private, no-store"
     told: dict[str, Any] = response.json()
     return told
 

@@ -26,12 +26,19 @@ class LimitSerializer(serializers.Serializer[Any]):
     policy = serializers.CharField()
     description = serializers.CharField()
 
+    class Meta:
+        # In schemas, where projects have serializers of their own by such names.
+        ref_name = "RateLimitOfCaller"
+
 
 class RateLimitSerializer(serializers.Serializer[Any]):
     """What the view answers, for those who describe APIs by serializers."""
 
     available = serializers.BooleanField()
     limits = LimitSerializer(many=True)
+
+    class Meta:
+        ref_name = "RateLimitsOfCaller"
 
 
 @exempt
@@ -42,4 +49,4 @@ class RateLimitView(APIView):
     serializer_class = RateLimitSerializer
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return Response(budget_of(request), headers={"Cache-Control": "no-store"})
+        return Response(budget_of(request), headers={"Cache-Control": "private, no-store"})
