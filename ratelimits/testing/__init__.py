@@ -6,6 +6,7 @@ Nothing here is for a running service: what is put in force holds for the whole 
 from __future__ import annotations
 
 from .counts import fresh_counts, reset
+from .overriding import override
 from .switching import off
 
-__all__ = ["fresh_counts", "off", "reset"]
+__all__ = ["fresh_counts", "off", "override", "reset"]
