@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -24,6 +26,8 @@ from .missing import MissingStore
 
 _stores: dict[tuple[str, float], Store | None] = {}
 _patient: dict[tuple[str, float], Store] = {}
+# Those that are not in use for a while.
+_aside: list[tuple[dict[tuple[str, float], Store | None], dict[tuple[str, float], Store]]] = []
 _making = Lock()
 
 # Seconds to wait for the store for what no request waits for. Pages of people do.
@@ -127,13 +131,39 @@ def _is_django_redis(backend: BaseCache) -> bool:
 
 def forget_stores() -> None:
     """The next call makes the store anew."""
-    for store in _stores.values():
+    for stores, patient in ((_stores, _patient), *_aside):
+        _end(stores, patient)
+
+
+@contextmanager
+def other_stores() -> Iterator[None]:
+    """Stores of their own meanwhile, for who counts by another clock."""
+    aside = (dict(_stores), dict(_patient))
+    _aside.append(aside)
+    _stores.clear()
+    _patient.clear()
+    try:
+        yield
+    finally:
+        for store in _stores.values():
+            if isinstance(store, GuardedStore):
+                store.store.close()
+        _end(_stores, _patient)
+        _aside.remove(aside)
+        _stores.update(aside[0])
+        _patient.update(aside[1])
+
+
+def _end(
+    stores: dict[tuple[str, float], Store | None], patient: dict[tuple[str, float], Store]
+) -> None:
+    for store in stores.values():
         if isinstance(store, GuardedStore):
             store.stop()
-    _stores.clear()
-    for store in _patient.values():
-        store.close()
-    _patient.clear()
+    stores.clear()
+    for other in patient.values():
+        other.close()
+    patient.clear()
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:

@@ -6,7 +6,8 @@ Nothing here is for a running service: what is put in force holds for the whole 
 from __future__ import annotations
 
 from .counts import fresh_counts, reset
+from .freezing import frozen
 from .overriding import override
 from .switching import off
 
-__all__ = ["fresh_counts", "off", "override", "reset"]
+__all__ = ["fresh_counts", "frozen", "off", "override", "reset"]
