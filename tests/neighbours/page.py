@@ -12,17 +12,21 @@ TEXT = (ROOT / "docs" / "neighbours.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 
-def sample(*holding: str, **given: Any) -> dict[str, Any]:
-    """What those blocks of the page define that hold these words, one after the other."""
+def sample(*holding: str, dots: str = "...", **given: Any) -> dict[str, Any]:
+    """What those blocks of the page define that hold these words, one after the other.
+
+    `dots` is what stands for the bodies that the page leaves out.
+    """
     names: dict[str, Any] = {"__name__": "docs.neighbours", **given}
     for words in holding:
         (text,) = [text for text in BLOCKS if words in text]
+        text = text.replace(": ...", f": {dots}")
         exec(compile(text, "docs/neighbours.md", "exec"), names)
     return names
 
 
-def as_module(names: dict[str, Any], name: str = "docs.neighbours") -> ModuleType:
+def as_module(names: dict[str, Any]) -> ModuleType:
     """For settings that take a module, such as ROOT_URLCONF."""
-    module = ModuleType(name)
+    module = ModuleType("docs.neighbours")
     vars(module).update(names)
     return module

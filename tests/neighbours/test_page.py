@@ -9,6 +9,7 @@ from tests.neighbours.page import BLOCKS, TEXT, sample
 from tests.processes import ROOT
 
 README = (ROOT / "README.md").read_text()
+WORD = re.compile(r'"([^"]+)"')
 TITLES = re.findall(r"^#+ (.*)$", TEXT, re.MULTILINE)
 
 
@@ -18,8 +19,9 @@ def anchor(title: str) -> str:
 
 def test_each_block_is_tried() -> None:
     tried = "".join(path.read_text() for path in (ROOT / "tests" / "neighbours").glob("test_*.py"))
-    wanted = re.findall(r"sample\(([^)]*)", tried)
-    words = [word for call in wanted for word in re.findall(r'"([^"]+)"', call)]
+    words = [word for call in re.findall(r"sample\(([^)]*)", tried) for word in WORD.findall(call)]
+    for resolver in re.findall(r'as_shown\("(\w+)"', tried):
+        words += [f"def {resolver}", f"project.tenants.{resolver}"]
     for text in BLOCKS:
         assert any(word in text for word in words), text
 
