@@ -46,3 +46,33 @@ def test_readme_has_one_command_for_the_demo_and_one_for_the_tests() -> None:
         "python manage.py demo",
         "pytest",
     ]
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "extra"),
+    [
+        ("throttling", "rest_framework", "drf"),
+        ("contrib.rest_framework", "rest_framework", "drf"),
+        ("contrib.prometheus", "prometheus_client", "prometheus"),
+        ("contrib.spectacular", "drf_spectacular", "spectacular"),
+    ],
+)
+def test_a_package_that_is_not_there_is_named_with_its_extra(
+    module: str, package: str, extra: str
+) -> None:
+    code = (
+        f"import sys, django\nsys.modules[{package!r}] = None\n"
+        "from django.conf import settings\nsettings.configure()\ndjango.setup()\n"
+        f"try:\n    import ratelimits.{module}\n"
+        "except ModuleNotFoundError as error:\n    print(error.name, error)\n"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    name, _, told = finished.stdout.partition(" ")
+    assert name.partition(".")[0] == package
+    assert f"pip install 'django-ratelimits[{extra}]'" in told

@@ -11,8 +11,13 @@ from collections.abc import Iterable
 from threading import Lock
 from typing import Any
 
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Metric
-from prometheus_client.registry import Collector
+from ratelimits.extras import lacking
+
+try:
+    from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Metric
+    from prometheus_client.registry import Collector
+except ModuleNotFoundError as error:
+    raise lacking(error, "prometheus") from error
 
 from ratelimits.signals import store_down, store_up
 from ratelimits.stores import get_store

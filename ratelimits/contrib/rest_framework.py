@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
-from rest_framework.views import APIView
+from ratelimits.extras import lacking
+
+try:
+    from rest_framework import serializers
+    from rest_framework.request import Request
+    from rest_framework.response import Response
+    from rest_framework.views import APIView
+except ModuleNotFoundError as error:
+    raise lacking(error, "drf") from error
 
 from ratelimits.budgets import budget_of
 from ratelimits.decorators import exempt

@@ -17,9 +17,15 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from drf_spectacular import plumbing
-from drf_spectacular.drainage import warn
-from drf_spectacular.settings import spectacular_settings
+
+from ratelimits.extras import lacking
+
+try:
+    from drf_spectacular import plumbing
+    from drf_spectacular.drainage import warn
+    from drf_spectacular.settings import spectacular_settings
+except ModuleNotFoundError as error:
+    raise lacking(error, "spectacular") from error
 
 from ratelimits.doors import Door, doors_of
 from ratelimits.publishing.openapi import components, headers_on_answers, refusals

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from rest_framework.throttling import BaseThrottle
+from ratelimits.extras import lacking
+
+try:
+    from rest_framework.throttling import BaseThrottle
+except ModuleNotFoundError as error:
+    raise lacking(error, "drf") from error
 
 from .plan import PlanRateThrottle
 from .refusing import PlanThrottled

@@ -13,6 +13,7 @@ from django.db import Error, transaction
 from django.utils.translation import gettext, ngettext
 
 from ratelimits import rows
+from ratelimits.extras import lacking
 from ratelimits.management.history import user_of
 from ratelimits.plan_files import customers, from_drf
 from ratelimits.plan_files.applying import apply
@@ -100,8 +101,8 @@ class Command(BaseCommand):
 def _of_drf(alias: str) -> Found:
     try:
         import rest_framework  # noqa: F401
-    except ImportError as error:
-        raise BadFile([str(error)]) from error
+    except ModuleNotFoundError as error:
+        raise BadFile([str(lacking(error, "drf"))]) from error
     present = stored(alias)
     wanted = from_drf.wanted_of(present)
     if not wanted.items:
