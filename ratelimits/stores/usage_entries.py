@@ -37,7 +37,9 @@ def label_of(limit: str, scope: str) -> str:
 
 
 def _clean(name: str) -> str:
-    return name.translate(_unwanted)[:LONGEST]
+    # A scope may be part of a request, whose JSON can have halves of characters.
+    whole = name.encode("utf-8", "replace").decode()
+    return whole.translate(_unwanted)[:LONGEST]
 
 
 def split_label(label: str) -> tuple[str, str]:

@@ -202,6 +202,14 @@ def test_labels_are_bounded(
     assert plan == Plan.objects.get()
 
 
+def test_names_that_nobody_can_write(value: Callable[..., float], registry: Any) -> None:
+    """Or else one request with half a character would end what Prometheus is told."""
+    make_plan("api 5/d")
+    take("acme", scope='a\ud800"\n\t')
+    assert 'scope="a?\\"  "' in generate_latest(registry).decode()
+    assert value("decisions_total", limit="api", scope='a?"  ', outcome="allowed") == 1
+
+
 def test_what_waits_to_be_written(value: Callable[..., float]) -> None:
     make_plan("api 5/d")
     take("acme")
