@@ -10,7 +10,7 @@ import pytest
 
 from ratelimits.stores.base import Store
 from tests.hammer.test_conservation import worst_stretch
-from tests.processes import run_processes
+from tests.processes import Crowd, crowd
 
 from .examples import ALGORITHMS
 from .shared import (
@@ -28,7 +28,6 @@ from .shared import (
 )
 from .stores import Calls, limit, new_subject
 
-PROCESSES = 8
 # What each naive way is tried on: all but the one that is right by luck, incr of memcached.
 NAIVE = [
     ("redis", get_and_set),
@@ -38,44 +37,46 @@ NAIVE = [
 ]
 
 
-@pytest.fixture(params=SHARED, scope="module")
-def project(
-    request: pytest.FixtureRequest, start_server: Any, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Any]:
-    """The settings of a project whose processes share a store."""
-    settings = settings_for(request.param, start_server, tmp_path_factory.mktemp("project"))
-    if request.param == "postgresql":
-        run_processes(migrate, 1, settings=settings)
-    return settings
+@pytest.mark.parametrize("name", SHARED)
+def test_processes_admit_exactly_what_there_is(
+    name: str, start_server: Any, tmp_path: Path
+) -> None:
+    """All of it with the same processes, since starting them takes longer than what they do."""
+    with crowd(8, settings_for(name, start_server, tmp_path)) as processes:
+        if name == "postgresql":
+            processes.run(migrate, count=1)
+        each_algorithm_is_exact(processes)
+        callers_share_what_is_everyones(processes)
+        no_stretch_of_time_admits_more_than_burst_and_refill(processes)
 
 
-def test_processes_admit_exactly_what_there_is(project: dict[str, Any]) -> None:
+def each_algorithm_is_exact(processes: Crowd) -> None:
     tries = [(500, 300), (60, 50), (60, 50), (60, 50)]
     described = [
         (each, [[new_subject(), f"{bucket}/w", "own", algorithm, "tenant"]])
         for (each, bucket), algorithm in zip(tries, ALGORITHMS, strict=True)
     ]
-    admitted = run_processes(hammer_each, PROCESSES, described, settings=project, timeout=120)
+    admitted = processes.run(hammer_each, described, timeout=120)
     totals = [sum(numbers) for numbers in zip(*admitted, strict=True)]
     assert totals == [300, 50, 50, 50]
 
 
-def test_several_callers_share_a_limit_of_everyone(project: dict[str, Any]) -> None:
+def callers_share_what_is_everyones(processes: Crowd) -> None:
     """Whoever is refused by one of the limits has taken nothing from the others."""
     everyone = [new_subject(), "150/w", "all", "token_bucket", "everyone"]
     own = [[new_subject(), "100/w", "own", "token_bucket", "tenant"] for _ in range(2)]
     described = [[limit, everyone] for limit in own]
-    by_process = run_processes(alternate, 4, 60, described, settings=project, timeout=120)
+    by_process = processes.run(alternate, 60, described, count=4, timeout=120)
     admitted = [sum(numbers) for numbers in zip(*by_process, strict=True)]
     assert sum(admitted) == 150
     assert max(admitted) <= 100
-    (left,) = run_processes(remaining, 1, described, settings=project)
+    (left,) = processes.run(remaining, described, count=1)
     assert left == [[100 - number, 0] for number in admitted]
 
 
-def test_no_stretch_of_time_admits_more_than_burst_and_refill(project: dict[str, Any]) -> None:
+def no_stretch_of_time_admits_more_than_burst_and_refill(processes: Crowd) -> None:
     described = [[new_subject(), "100/s", "own", "token_bucket", "tenant"]]
-    logs = run_processes(log_takes, 4, 2.0, described, settings=project)
+    logs = processes.run(log_takes, 2.0, described, count=4)
     taken = [(time, 1) for log in logs for time in log]
     assert worst_stretch(taken, 100) <= 100
     assert len(taken) > 100, "nothing was refilled, so that nothing was shown"
@@ -87,9 +88,10 @@ def test_naive_ways_admit_too_many(
 ) -> None:
     """If these passed, the tests above would show nothing."""
     settings = settings_for(name, start_server, tmp_path)
-    if name == "postgresql":
-        run_processes(make_cache_table, 1, settings=settings)
-    assert sum(run_processes(naive, NAIVE_ONES, 250, 300, settings=settings)) > 300
+    with crowd(NAIVE_ONES, settings) as processes:
+        if name == "postgresql":
+            processes.run(make_cache_table, count=1)
+        assert sum(processes.run(naive, 250, 300)) > 300
 
 
 def test_threads_admit_exactly_what_there_is(real_store: Store) -> None:

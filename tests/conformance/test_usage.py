@@ -19,7 +19,7 @@ from ratelimits.stores.usage_entries import ALL, REST, Entry, label_of, packed, 
 from ratelimits.stores.usage_values import packed as packed_fields
 from ratelimits.stores.usage_values import unpacked as unpacked_fields
 from ratelimits.usage.pages import field_of
-from tests.processes import run_processes
+from tests.processes import crowd
 from tests.servers import RedisServer
 
 from .shared import SHARED, migrate, settings_for, the_store
@@ -194,10 +194,11 @@ def add_often(index: int, minute: str, hour: str) -> list[list[int]]:
 @pytest.mark.parametrize("name", SHARED)
 def test_processes_lose_nothing(name: str, start_server: Any, tmp_path: Path) -> None:
     settings = settings_for(name, start_server, tmp_path)
-    if name == "postgresql":
-        run_processes(migrate, 1, settings=settings)
     at = pages()
-    found = run_processes(add_often, 3, at.minute, at.hour, settings=settings)
+    with crowd(3, settings) as processes:
+        if name == "postgresql":
+            processes.run(migrate, count=1)
+        found = processes.run(add_often, at.minute, at.hour)
     everybody = 3 * WRITES
     # Whoever was the last to read has seen everything.
     assert max(found) == [[everybody, *[everybody // CALLERS] * CALLERS]] * 2
