@@ -129,6 +129,12 @@ def _fresh() -> Iterator[None]:
     forget_everything()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: some test always waits for something."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out, rather than skip, what can't exist on an older Python or Django; and the long."""
     present = {"min_python": sys.version_info[:2], "min_django": django.VERSION[:2]}
