@@ -36,6 +36,6 @@ def _begin(moment: str | date | datetime | None, stack: ExitStack) -> Clock:
     stack.enter_context(going_before(CLOCK="process"))
     stack.enter_context(other_stores())
     counts.begin(stack)
-    clock = stack.enter_context(freeze_time(moment, real_asyncio=True))
+    clock = stack.enter_context(freeze_time(moment, real_asyncio=True, ignore=["_pytest.timing"]))
     stack.callback(counts.forget_noted)
     return clock
