@@ -27,6 +27,7 @@ NEEDED = {
     "prometheus_client": ["contrib.prometheus"],
     "pymemcache": ["stores.memcached"],
     "redis": ["stores.redis", "stores.gates_redis"],
+    "pytest": ["testing.plugin"],
     "requests": ["client.requests"],
     "rest_framework": ["contrib.rest_framework", "rendering", "throttling"],
 }

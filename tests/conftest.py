@@ -33,6 +33,9 @@ hypothesis_settings.register_profile(
 )
 hypothesis_settings.load_profile("ours")
 
+# For tests of the plugin that projects have.
+pytest_plugins = ["pytester"]
+
 AnyServer = TypeVar("AnyServer", bound=Server | RedisCluster)
 StartServer = Callable[[str], Any]
 
