@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
+from django.apps import apps
 from django.core.cache import InvalidCacheBackendError, caches
 from django.core.cache.backends.base import BaseCache
 from django.core.cache.backends.db import DatabaseCache
@@ -107,6 +108,11 @@ def fitting(backend: BaseCache, alias: str, timeout: float) -> Store:
 
         return MemcachedStore(backend, timeout)
     if isinstance(backend, DatabaseCache):
+        if not apps.is_installed("ratelimits"):
+            raise InvalidStore(
+                f'The cache alias "{alias}" is a DatabaseCache, for which counts have a table of '
+                'their own. Add "ratelimits" to INSTALLED_APPS and run manage.py migrate.'
+            )
         from .database import DatabaseStore
 
         return DatabaseStore(backend, timeout)

@@ -20,7 +20,7 @@ from ratelimits.stores.memory import MemoryStore
 from ratelimits.throttling import UserRateThrottle
 from tests.doors import left, statuses
 from tests.fresh import the_redis_store
-from tests.settings import memcached_caches, redis_caches
+from tests.settings import database_caches, memcached_caches, redis_caches
 
 pytestmark = [pytest.mark.urls(__name__), pytest.mark.usefixtures("still")]
 
@@ -202,6 +202,16 @@ def test_a_wait_is_told_while_the_store_is_away(settings: Any) -> None:
     throttle = Two()
     assert not throttle.allow_request(made_up(), made_up())
     assert throttle.wait() in (1, 2)
+
+
+def test_without_the_app_there_is_no_table_to_count_in(
+    settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each process counts by itself, and the log says what to do."""
+    settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "ratelimits"]
+    settings.CACHES = database_caches()
+    assert [Two().allow_request(made_up(), made_up()) for _ in range(3)] == [True, True, False]
+    assert 'Add "ratelimits" to INSTALLED_APPS' in caplog.text
 
 
 def test_the_cache_of_a_process_is_nothing_to_shared_counts(on_redis: Any, settings: Any) -> None:
