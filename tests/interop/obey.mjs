@@ -1,8 +1,8 @@
 // Calls with Node's own fetch, and reads the fields with a parser of structured fields from npm.
-// Usage: node obey.mjs ROOT CALLS. Prints as JSON what it was told.
+// Usage: node obey.mjs URL CALLS. Prints as JSON what it was told.
 import { parseList } from "structured-headers";
 
-const [root, calls] = [process.argv[2], Number(process.argv[3])];
+const [url, calls] = [process.argv[2], Number(process.argv[3])];
 const sleep = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
 
 function list(response, field) {
@@ -13,7 +13,7 @@ function list(response, field) {
 }
 
 async function call(key) {
-  const response = await fetch(`${root}/bucket`, { headers: { "X-API-Key": key } });
+  const response = await fetch(url, { headers: { "X-API-Key": key } });
   return {
     status: response.status,
     policies: list(response, "RateLimit-Policy"),

@@ -11,10 +11,10 @@ import shutil
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
@@ -39,11 +39,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     demo.end()
 
 
-@pytest.fixture(scope="module")
-def url(demo: Demo) -> str:
-    return f"http://127.0.0.1:{demo.port}/bucket"
-
-
 def needed(program: str) -> str:
     found = shutil.which(program)
     if found is None:
@@ -51,22 +46,16 @@ def needed(program: str) -> str:
     return found
 
 
-def obeyed(statuses: Counter[int], seconds: float) -> None:
-    assert set(statuses) <= {200, 429}
-    assert statuses[200] == CALLS
-    assert statuses[429] <= MOST_REFUSED
-    assert seconds > LEAST
-
-
-def curl(url: str, headers: Path) -> Counter[int]:
+def curl(url: str, folder: Path) -> Counter[int]:
     """The statuses of all answers, also of those after which it tried again."""
+    headers = folder / "headers"
     command = [needed("curl"), "-sS", "--fail", "--retry", "5", "-H", "X-API-Key: curl"]
     command += ["-o", "/dev/null", "-D", str(headers), f"{url}?call=[1-{CALLS}]"]
     subprocess.run(command, check=True, timeout=PATIENCE)
     return Counter(map(int, re.findall(r"^HTTP/\S+ (\d+)", headers.read_text(), re.MULTILINE)))
 
 
-def urllib3s(url: str) -> Counter[int]:
+def urllib3s(url: str, folder: Path) -> Counter[int]:
     seen: Counter[int] = Counter()
     with urllib3.PoolManager(retries=urllib3.Retry(5, respect_retry_after_header=True)) as pool:
         for _ in range(CALLS):
@@ -90,7 +79,7 @@ class Watched(httpx.HTTPTransport):
         return response
 
 
-def httpx_retries(url: str) -> Counter[int]:
+def httpx_retries(url: str, folder: Path) -> Counter[int]:
     watched = Watched()
     transport = RetryTransport(watched, Retry(total=5, max_backoff_wait=86400))
     with httpx.Client(transport=transport, timeout=PATIENCE) as client:
@@ -99,29 +88,15 @@ def httpx_retries(url: str) -> Counter[int]:
     return watched.seen
 
 
-def timed(client: Any, *args: Any) -> tuple[Counter[int], float]:
-    started = time.monotonic()
-    return client(*args), time.monotonic() - started
+def node(url: str, folder: Path) -> dict[str, Any]:
+    """What Node was told; its script and the parser are in the folder from now on."""
+    install(folder)
+    told: dict[str, Any] = json.loads(run_node(folder, "obey.mjs", url, str(CALLS)))
+    return told
 
 
-def test_curl(url: str, tmp_path: Path) -> None:
-    """--retry takes a 429 for what may pass later, and Retry-After for when."""
-    obeyed(*timed(curl, url, tmp_path / "headers"))
-
-
-def test_in_python(url: str) -> None:
-    """Both at once, since they mostly wait."""
-    with ThreadPoolExecutor(2) as pool:
-        started = [pool.submit(timed, client, url) for client in (urllib3s, httpx_retries)]
-    for each in started:
-        obeyed(*each.result())
-
-
-@pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the script, and the parser that it needs from npm's registry."""
+def install(folder: Path) -> None:
     needed("node")
-    folder = tmp_path_factory.mktemp("node")
     # In this folder, whatever those above it hold.
     command = [needed("npm"), "install", "--prefix", ".", "--prefer-offline", PARSER]
     command += ["--no-audit", "--no-fund"]
@@ -129,7 +104,6 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if done.returncode:
         pytest.skip(f"npm can't install {PARSER}: {done.stderr.strip()[-200:]}")
     shutil.copy(Path(__file__).with_name("obey.mjs"), folder)
-    return folder
 
 
 def run_node(folder: Path, *words: str) -> str:
@@ -140,11 +114,41 @@ def run_node(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_node(demo: Demo, node: Path) -> None:
-    root = f"http://127.0.0.1:{demo.port}"
+class Ran(NamedTuple):
+    told: Any
+    seconds: float
+    folder: Path
+
+
+def run(client: Callable[[str, Path], Any], url: str, folder: Path) -> Ran:
     started = time.monotonic()
-    told = json.loads(run_node(node, "obey.mjs", root, str(CALLS)))
-    seconds = time.monotonic() - started
+    return Ran(client(url, folder), time.monotonic() - started, folder)
+
+
+@pytest.fixture(scope="module")
+def runs(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Any, Future[Ran]]]:
+    """All at once, since they mostly wait. One that can't run here is skipped by its own test."""
+    clients = (curl, urllib3s, httpx_retries, node)
+    url = f"http://127.0.0.1:{demo.port}/bucket"
+    with ThreadPoolExecutor(len(clients)) as pool:
+        yield {
+            client: pool.submit(run, client, url, tmp_path_factory.mktemp("client"))
+            for client in clients
+        }
+
+
+@pytest.mark.parametrize("client", [curl, urllib3s, httpx_retries])
+def test_what_was_refused_is_sent_again(runs: dict[Any, Future[Ran]], client: Any) -> None:
+    """Retry-After says when; no client is told anything but to obey it."""
+    statuses, seconds, _ = runs[client].result()
+    assert set(statuses) <= {200, 429}
+    assert statuses[200] == CALLS
+    assert statuses[429] <= MOST_REFUSED
+    assert seconds > LEAST
+
+
+def test_node(runs: dict[Any, Future[Ran]]) -> None:
+    told, seconds, _ = runs[node].result()
     for answer in (*told["ahead"], *told["insisting"]):
         understood(answer)
     # Whoever reads what is left need not be refused at all.
@@ -169,15 +173,17 @@ def understood(answer: dict[str, Any]) -> None:
     assert int(answer["wait"]) == answer["body"]["retry_after"] == 1
 
 
-def test_the_page_reads_it_rightly(url: str, node: Path) -> None:
+def test_the_page_reads_it_rightly(demo: Demo, runs: dict[Any, Future[Ran]]) -> None:
     """What docs/neighbours.md shows for Node, on a refusal."""
+    folder = runs[node].result().folder
     (shown,) = re.findall(r"```js\n(.*?)```", PAGE.read_text(), re.DOTALL)
     refused = f"""
         let response;
         while (response?.status !== 429) {{
-          const calls = Array.from({{ length: 20 }}, () => fetch("{url}?caller=page"));
+          const url = "http://127.0.0.1:{demo.port}/bucket?caller=page";
+          const calls = Array.from({{ length: 20 }}, () => fetch(url));
           response = (await Promise.all(calls)).find((each) => each.status === 429);
         }}
     """
-    (node / "page.mjs").write_text(f"{refused}\n{shown}\nconsole.log(wait);")
-    assert run_node(node, "page.mjs") == "1\n"
+    (folder / "page.mjs").write_text(f"{refused}\n{shown}\nconsole.log(wait);")
+    assert run_node(folder, "page.mjs") == "1\n"
