@@ -10,6 +10,7 @@ from django.core.checks import Tags, register
 
 from .caches import check_cache
 from .cors import check_exposed
+from .keys import check_key_function
 from .memcached import check_shared_memcached
 from .middleware import check_middleware
 from .plans import check_plans, check_rows, check_unasked
@@ -25,6 +26,7 @@ def register_all() -> None:
     register(check_settings, Tags.security, OURS)
     register(check_clock, Tags.security, OURS)
     register(check_cache, Tags.caches, OURS)
+    register(check_key_function, Tags.caches, OURS)
     register(check_pool, Tags.caches, OURS)
     register(check_shared_cache, Tags.caches, OURS, deploy=True)
     register(check_shared_memcached, Tags.caches, OURS, deploy=True)

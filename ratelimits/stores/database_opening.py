@@ -28,8 +28,7 @@ PREPARE = (
 def open_connection(alias: str, timeout: float) -> BaseDatabaseWrapper:
     """A connection like those of an alias, that may be handed from thread to thread."""
     settings = own_settings(connections.settings[alias], timeout)
-    backend: Any = load_backend(settings["ENGINE"])
-    connection: BaseDatabaseWrapper = backend.DatabaseWrapper(settings, alias)
+    connection: BaseDatabaseWrapper = _wrapper(settings)(settings, alias)
     connection.inc_thread_sharing()
     try:
         connection.ensure_connection()
@@ -49,14 +48,20 @@ def own_settings(settings: dict[str, Any], timeout: float) -> dict[str, Any]:
     own.update(ATOMIC_REQUESTS=False, AUTOCOMMIT=True, CONN_MAX_AGE=None, CONN_HEALTH_CHECKS=False)
     options = {key: value for key, value in own["OPTIONS"].items() if key not in NOT_INHERITED}
     own["OPTIONS"] = options
-    if own["ENGINE"].endswith(("postgresql", "postgis")):
+    # Other apps have engines of their own, made from Django's.
+    vendor = _wrapper(own).vendor
+    if vendor == "postgresql":
         # The least that the driver knows.
         options["connect_timeout"] = 2
-    if own["ENGINE"].endswith(("sqlite3", "spatialite")):
+    if vendor == "sqlite":
         own["NAME"] = own_file(str(own["NAME"]))
         # The cursor does the waiting.
         options["timeout"] = 0
     return own
+
+
+def _wrapper(settings: dict[str, Any]) -> Any:
+    return load_backend(settings["ENGINE"]).DatabaseWrapper
 
 
 def own_file(name: str) -> str:

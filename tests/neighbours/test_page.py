@@ -18,7 +18,7 @@ def anchor(title: str) -> str:
 
 
 def test_each_block_is_tried() -> None:
-    tried = "".join(path.read_text() for path in (ROOT / "tests" / "neighbours").glob("test_*.py"))
+    tried = "".join(path.read_text() for path in (ROOT / "tests" / "neighbours").rglob("*.py"))
     words = [word for call in re.findall(r"sample\(([^)]*)", tried) for word in WORD.findall(call)]
     for resolver in re.findall(r'as_shown\("(\w+)"', tried):
         words += [f"def {resolver}", f"project.tenants.{resolver}"]
