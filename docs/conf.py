@@ -17,10 +17,26 @@ if TYPE_CHECKING:
 TOP = Path(__file__).parent.parent
 # What stands in the margin. Pages that nobody put here come last, by their names.
 CONTENTS = {
-    "Begin": ["What it is </README>", "/docs/tutorial", "/docs/coming-from", "/docs/neighbours"],
-    "Operating": ["/docs/operators", "/docs/operations", "/docs/commands", "/docs/metrics"],
+    "Begin": [
+        "What it is </README>",
+        "/docs/tutorial",
+        "/docs/how-to",
+        "/docs/coming-from",
+        "/docs/why",
+    ],
+    "Reference": [
+        "/docs/reference/settings",
+        "/docs/reference/models",
+        "/docs/reference/api",
+        "/docs/reference/answers",
+        "/docs/reference/stores",
+        "/docs/reference/checks",
+        "/docs/commands",
+    ],
+    "Operating": ["/docs/operators", "/docs/operations", "/docs/metrics", "/docs/performance"],
+    "Beside others": ["/docs/neighbours", "/docs/openapi", "/docs/testing"],
     "Other people's limits": ["/docs/client", "/docs/client-queues"],
-    "More": ["/docs/openapi", "/docs/performance", "/CHANGELOG"],
+    "More": ["/CHANGELOG"],
 }
 
 project = "ratelimits"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -19,9 +18,9 @@ from ratelimits.contrib.rest_framework import RateLimitSerializer, RateLimitView
 from ratelimits.limiter import take
 from ratelimits.views import rate_limit
 from tests.conformance.watching import watch
+from tests.docs.samples import sample
 from tests.doors import PREFLIGHT, for_everyone, is_silent, make_plan, own_limit, per_address
 from tests.fresh import PATIENT
-from tests.processes import ROOT
 from tests.servers import RedisServer
 from tests.settings import MIDDLEWARE
 
@@ -96,12 +95,12 @@ def test_all_that_is_told_of_a_limit(url: str, client: Client) -> None:
     assert set(told) == set(RateLimitSerializer().fields)
 
 
-def test_the_sample_of_the_readme(client: Client) -> None:
-    text = (ROOT / "README.md").read_text().partition("**All of it at once**")[2]
-    code, sample = re.findall(r"```(?:python|json)\n(.*?)```", text, re.DOTALL)[:2]
+def test_the_samples_of_the_documentation(client: Client) -> None:
+    page = "docs/reference/answers.md"
+    code, shown = sample(page, "import rate_limit"), sample(page, '"available": true')
     make_plan("api 60/m")
     take("acme", cost=12)
-    assert asked(client) == json.loads(sample)
+    assert asked(client) == json.loads(shown)
     included: dict[str, Any] = {"path": path, "urlpatterns": []}
     exec(code, included)
     (pattern,) = included["urlpatterns"]
