@@ -56,10 +56,14 @@ def _throttles(view: Any) -> Iterator[Door]:
 
 
 def _scope_and_rate(throttle: Any, view: Any) -> tuple[str, Any]:
+    own = getattr(throttle, "scope", None) or ""
     if not hasattr(throttle, "scope_attr"):
-        return getattr(throttle, "scope", None) or "", getattr(throttle, "rate", None)
-    scope = getattr(view, throttle.scope_attr, None)
-    return scope or "", throttle.THROTTLE_RATES.get(scope)
+        return own, getattr(throttle, "rate", None)
+    scope = getattr(view, throttle.scope_attr, None) or ""
+    if not scope and type(throttle).allow_request.__module__ != "ratelimits.throttling.simple":
+        # It goes about it in its own way, mostly by a scope that the class has.
+        scope = own
+    return scope, throttle.THROTTLE_RATES.get(scope)
 
 
 def _units(cost: Any) -> int | None:

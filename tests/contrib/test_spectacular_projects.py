@@ -18,7 +18,7 @@ from rest_framework.versioning import (
 )
 
 from ratelimits.contrib.rest_framework import RateLimitView
-from ratelimits.throttling import SimpleRateThrottle
+from ratelimits.throttling import ScopedRateThrottle, SimpleRateThrottle
 from tests.contrib.limited_api import Base, Text
 from tests.contrib.test_spectacular import HOOK, doors
 from tests.settings import MIDDLEWARE
@@ -155,6 +155,24 @@ def test_throttles_that_need_a_real_request_are_warned_of(view: Any, capsys: Any
     assert doors(made, "/api/thing") is None
     assert doors(made, "/api/other") == [("kept", 1)]
     assert f"{view.__name__} GET /api/thing: Its limits" in capsys.readouterr().err
+
+
+def test_scopes_that_throttles_have_themselves() -> None:
+    class Idle(ScopedRateThrottle):
+        """Which DRF never asks for, as long as the view has no scope."""
+
+        scope = "idle"
+        THROTTLE_RATES = {"idle": "1/m", "pinned": "1/m"}
+
+    class Pinned(Idle):
+        scope = "pinned"
+
+        def allow_request(self, request: Any, view: Any) -> bool:
+            return super(ScopedRateThrottle, self).allow_request(request, view)
+
+    for kind, told in ((Idle, None), (Pinned, [("pinned", 1)])):
+        view: Any = type("View", (Base,), {"throttle_classes": [kind]})
+        assert doors(schema([path("api/thing", view.as_view())]), "/api/thing") == told
 
 
 def test_names_of_ours_are_no_names_of_a_project() -> None:
