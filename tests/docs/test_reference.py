@@ -132,7 +132,8 @@ def names_of(module: Any, kind: type) -> list[str]:
 )
 def test_every_public_name(title: str, names: list[str]) -> None:
     told = named(section(API, title))
-    assert [name for name in names if name not in told] == []
+    missing = [name for name in names if name not in told]
+    assert missing == [], f"{API} has to name them under {title}"
 
 
 def test_what_ratelimit_takes() -> None:
@@ -173,7 +174,7 @@ def test_every_check() -> None:
     for path in (ROOT / "ratelimits" / "checks").glob("*.py"):
         found |= set(re.findall(r'id="(ratelimits\.[EW]\d+)"', path.read_text()))
     told = [row[0].strip("`") for row in rows(section(CHECKS, "Checks", "#"))]
-    assert sorted(told) == sorted(found), "each once"
+    assert sorted(told) == sorted(found), f"{CHECKS} has to have each, once"
 
 
 def test_when_checks_are_made() -> None:
