@@ -87,7 +87,7 @@ def test_templates(path: Path) -> None:
 
 def test_texts_in_the_code() -> None:
     """Also those that no test sees. What is for developers and logs is English, as in Django."""
-    for_developers = ("checks", "migrations", "stores")
+    for_developers = ("checks", "extras.py", "migrations", "stores", "testing")
     found = [
         f"{named(path)}: {text}"
         for path in sorted(ROOT.rglob("*.py"))
