@@ -10,7 +10,7 @@ from asgiref.sync import iscoroutinefunction
 
 from .flow import check_cost
 from .rules import PLAN, Rule, checked, methods_of
-from .wrapping import ABOVE_DRF, limited
+from .wrapping import limited, refuse_drf
 
 V = TypeVar("V", bound=Callable[..., Any])
 BARE = "Write @ratelimit(), with parentheses."
@@ -37,7 +37,8 @@ def ratelimit(
     share one share the bucket. Works on functions, methods and classes, sync and async, in any
     order with other decorators. Decorators directly above each other are one take.
 
-    Raises ValueError for what can't be counted, TypeError above a view of DRF.
+    Raises ValueError for what can't be counted, TypeError above a view of DRF for what depends on
+    who is authenticated there.
     """
     if isinstance(rate, type):
         raise TypeError(BARE)
@@ -49,7 +50,8 @@ def ratelimit(
     def decorator(view: V, *args: Any, **kwargs: Any) -> V:
         if args or kwargs or not callable(view):
             raise TypeError(BARE)
-        _refuse_drf(view)
+        if rule.may_ask_who:
+            refuse_drf(view)
         if isinstance(view, type):
             return cast(V, _on_dispatch(view, decorator))
         return cast(V, limited(view, rule))
@@ -99,9 +101,3 @@ def _on_dispatch(view: Any, decorator: Callable[[Any], Any]) -> Any:
         raise TypeError(f"{view.__name__} is not a view: it has no method dispatch.")
     view.dispatch = decorator(view.dispatch)
     return view
-
-
-def _refuse_drf(view: Any) -> None:
-    cls = view if isinstance(view, type) else getattr(view, "cls", None)
-    if hasattr(cls, "throttle_classes"):
-        raise TypeError(ABOVE_DRF)

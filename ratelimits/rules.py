@@ -48,6 +48,12 @@ class Rule:
     def limit(self, rate: Rate) -> Limit:
         return _limit(self, rate)
 
+    @property
+    def may_ask_who(self) -> bool:
+        """Whether it needs a request of which it is known who makes it."""
+        asked = (self.rate, self.by, self.cost)
+        return self.rate is PLAN or self.by in ("tenant", "user") or any(map(callable, asked))
+
     def named(self, named: Named) -> Rule:
         """The rule as it is called at a view."""
         if self.own_name:

@@ -20,8 +20,8 @@ from .rules import Rule
 
 ABOVE_DRF = (
     "@ratelimit can't stand above a view of Django REST framework, where nobody is authenticated "
-    "yet. Use throttle_classes = [PlanRateThrottle], or put @ratelimit below @api_view, or on a "
-    "method of the class."
+    "yet, except by address, header or field. Use throttle_classes = [PlanRateThrottle], or put "
+    "@ratelimit below @api_view, or on a method of the class."
 )
 
 
@@ -54,11 +54,9 @@ class Guard:
         """The limits, as they are called at the class of a view, or at a function."""
         kind = None if owner is None else type(owner)
         if kind not in self._named:
-            if (
-                hasattr(kind, "throttle_classes")
-                and getattr(self.view, "__name__", "") == "dispatch"
-            ):
-                raise TypeError(ABOVE_DRF)
+            is_above = getattr(self.view, "__name__", "") == "dispatch"
+            if is_above and any(rule.may_ask_who for rule in self.rules):
+                refuse_drf(kind)
             name = name_of(self.view, kind)
             self._named[kind] = tuple(rule.named(name) for rule in self.rules)
         return self._named[kind]
@@ -77,6 +75,13 @@ def limited(view: Any, rule: Rule) -> Any:
     update_wrapper(wrapper, view)
     wrapper._ratelimits = guard
     return wrapper
+
+
+def refuse_drf(view: Any) -> None:
+    """Raises TypeError for a view of DRF, or the class of one."""
+    cls = view if isinstance(view, type) else getattr(view, "cls", None)
+    if hasattr(cls, "throttle_classes"):
+        raise TypeError(ABOVE_DRF)
 
 
 def _plain(guard: Guard) -> Any:

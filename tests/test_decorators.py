@@ -6,6 +6,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import Client
 from django.urls import path
@@ -13,12 +14,15 @@ from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import TemplateView
-from rest_framework.decorators import api_view
+from rest_framework.authentication import BasicAuthentication
+from rest_framework.decorators import api_view, authentication_classes, permission_classes
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ratelimits.decorators import exempt, ratelimit, throttle_cost
 from ratelimits.rates import Rate
+from ratelimits.testing import fresh_counts
 from tests.doors import PROBLEM, is_silent, left, make_plan, policies, problem, request, statuses
 from tests.views import FORMS, KINDS, SERVERS, AnyClient, hello, limited_view, view_class
 
@@ -192,30 +196,93 @@ class DrfView(APIView):
         return Response({})
 
 
+ASKING_WHO: dict[str, Any] = {
+    "plan": ratelimit(),
+    "tenant": ratelimit("1/d"),
+    "user": ratelimit("1/d", by="user"),
+    "callable by": ratelimit("1/d", by=lambda request: "x"),
+    "callable rate": ratelimit(lambda request: "1/d", by="ip"),
+    "callable cost": ratelimit("1/d", by="ip", cost=lambda request: 1),
+}
+
+
+@pytest.mark.parametrize("limit", ASKING_WHO.values(), ids=ASKING_WHO)
 @pytest.mark.parametrize(
     "view",
     [drf_function, DrfView.as_view(), DrfView, login_required(drf_function)],
     ids=["function", "as_view", "class", "wrapped"],
 )
-def test_above_a_view_of_drf(view: Any) -> None:
+def test_above_a_view_of_drf(view: Any, limit: Any) -> None:
+    """Nobody is authenticated there, so that all would be counted as anonymous."""
     with pytest.raises(TypeError, match=r"can't stand above .* below @api_view"):
-        ratelimit("1/d", by="ip")(view)
+        limit(view)
 
 
-@pytest.mark.parametrize("form", ["dispatch", "own dispatch"])
-def test_above_the_dispatch_of_a_view_of_drf(form: str) -> None:
-    class Own(DrfView):
-        @ratelimit("1/d", by="ip")
+def on_dispatch(form: str, limit: Any, base: Any) -> Any:
+    class Own(base):  # type: ignore[misc]
+        @limit
         def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
             return super().dispatch(request, *args, **kwargs)
 
-    class Page(DrfView):
+    class Page(base):  # type: ignore[misc]
         pass
 
-    decorated = method_decorator(ratelimit("1/d", by="ip"), name="dispatch")(Page)
-    view: Any = (Own if form == "own dispatch" else decorated).as_view()
+    view: Any = Own if form == "own dispatch" else method_decorator(limit, name="dispatch")(Page)
+    return view.as_view()
+
+
+@pytest.mark.parametrize("limit", ASKING_WHO.values(), ids=ASKING_WHO)
+@pytest.mark.parametrize("form", ["dispatch", "own dispatch"])
+def test_above_the_dispatch_of_a_view_of_drf(form: str, limit: Any) -> None:
     with pytest.raises(TypeError, match="can't stand above"):
-        view(request())
+        on_dispatch(form, limit, DrfView)(request())
+
+
+@pytest.mark.parametrize("by", ["ip", "header:X-Key", "field:name"])
+@pytest.mark.parametrize(
+    "form", ["function", "as_view", "class", "wrapped", "dispatch", "own dispatch"]
+)
+def test_above_a_view_of_drf_by_what_needs_no_user(client: Client, form: str, by: str) -> None:
+    """Case 64: and case 59, since who guesses at credentials is limited there."""
+
+    class Closed(APIView):
+        authentication_classes = [BasicAuthentication]
+        permission_classes = [IsAuthenticated]
+
+        def post(self, request: Any) -> Response:
+            return Response(request.data)
+
+    class Open(Closed):
+        permission_classes = []
+
+    @api_view(["POST"])
+    @authentication_classes([BasicAuthentication])
+    @permission_classes([])
+    def function(request: Any) -> Response:
+        return Response(request.data)
+
+    def limited(kind: Any) -> Any:
+        limit = ratelimit("1/d", by=by, name="guesses")
+        if form in ("dispatch", "own dispatch"):
+            return on_dispatch(form, limit, kind)
+        if form == "class":
+            page: Any = type("Page", (kind,), {})
+            return limit(page).as_view()
+        view = kind.as_view() if kind is Closed or form == "as_view" else function
+        return limit(csrf_exempt(view) if form == "wrapped" else view)
+
+    for body in ({"name": "bob"}, {"name": "ann", "file": SimpleUploadedFile("a.txt", b"x")}):
+        with fresh_counts():
+            serve(limited(Open))
+            allowed, denied = client.post("/view", body), client.post("/view", body | {"file": b""})
+            assert allowed.json()["name"] == body["name"]
+            assert left(allowed) == left(denied) == {"guesses": 0}
+            assert problem(denied)["violated-policies"] == ["guesses"]
+    with fresh_counts():
+        serve(limited(Closed))
+        headers = {"Authorization": "Basic d3Jvbmc6d3Jvbmc="}
+        codes = [client.post("/view", {"name": "bob"}, headers=headers) for _ in range(2)]
+        assert [code.status_code for code in codes] == [401, 429]
 
 
 @pytest.mark.parametrize("place", ["below", "method", "method_decorator"])

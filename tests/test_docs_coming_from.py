@@ -158,7 +158,8 @@ def test_above_a_view_of_drf_is_a_type_error() -> None:
         return Response({})
 
     with pytest.raises(TypeError, match="stand above a view of Django REST framework"):
-        ratelimit("1/m", by="ip")(view)
+        ratelimit("1/m", by="user")(view)
+    assert callable(ratelimit("1/m", by="ip")(view))
 
 
 def test_the_tests_of_drf_that_differ_are_those_that_are_named() -> None:
