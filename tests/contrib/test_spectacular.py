@@ -17,6 +17,7 @@ from drf_spectacular.settings import spectacular_settings
 from drf_spectacular.validation import validate_schema
 from rest_framework.request import Request
 
+from ratelimits.decorators import ratelimit
 from ratelimits.limits import Decision, Limit, Outcome
 from ratelimits.publishing.headers import headers_of
 from ratelimits.publishing.problems import problem_of
@@ -82,6 +83,21 @@ def test_which_operations_are_limited() -> None:
     for path_ in (*UNLIMITED, "/api/dropped/free", "/api/decorated", "/api/groups/{id}/free/"):
         assert doors(made, path_) is None
     assert doors(made, "/api/decorated", "put") is None
+
+
+@pytest.mark.parametrize("form", ["as_view", "class", "function"])
+def test_limits_above_a_view(form: str) -> None:
+    limit = ratelimit("5/m", by="ip", scope="guesses", cost=2)
+    page: Any = type("Page", (limited_api.Open,), {})
+    views = {
+        "as_view": lambda: limit(page.as_view()),
+        "class": lambda: limit(page).as_view(),
+        "function": lambda: limit(limited_api.function),
+    }
+    made = schema(patterns=[path("api/above", views[form]())])
+    method = "post" if form == "function" else "get"
+    own = [("function", None)] if form == "function" else []
+    assert sorted(doors(made, "/api/above", method)) == sorted([("guesses", 2), *own])
 
 
 def test_what_is_not_limited_stays_untouched() -> None:
