@@ -12,7 +12,9 @@ from django.test import Client
 from django.urls import include, path, reverse
 
 from tests.doors import is_silent, left, make_plan
+from tests.neighbours.accounts import acting as accounts
 from tests.neighbours.page import as_module, sample
+from tests.processes import run_processes
 
 OURS = "ratelimits.middleware.RateLimitMiddleware"
 LOGIN_REQUIRED = "django.contrib.auth.middleware.LoginRequiredMiddleware"
@@ -122,3 +124,17 @@ def test_a_prefix_counts_by_the_plan(settings: Any) -> None:
     ada = Client()
     ada.force_login(User.objects.get())
     assert left(ada.get("/plain/password_change/")) == {"api": 2}
+
+
+def test_allauth() -> None:
+    (told,) = run_processes(
+        accounts.act, 1, env={"DJANGO_SETTINGS_MODULE": "tests.neighbours.accounts.settings"}
+    )
+    assert told == {
+        "looking": [200] * 7,
+        "one address": [200] * 5 + [429],
+        "right, from there": 429,
+        "right": 302,
+        # However it is written; allauth itself sends away who failed too often.
+        "one account": [200] * 19 + [429],
+    }
