@@ -16,6 +16,7 @@ from ratelimits.algorithms import Operation
 from ratelimits.entering import find_in_code
 from ratelimits.flow import count, take_at_door
 from ratelimits.limits import Decision
+from ratelimits.logs import once
 from ratelimits.places import is_spared, said
 from ratelimits.requests import plain
 from ratelimits.tenants import is_exempt
@@ -101,7 +102,14 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
         What an `allow_request` that is a copy of DRF's has found to pass is counted here, as DRF
         counts.
         """
-        return True if self._history is None else super().throttle_success()
+        if self._history is None:
+            return True
+        name = f"{type(self).__module__}.{type(self).__qualname__}"
+        once.warning(
+            f"{name} counts in the cache by itself, which is not exact. For counts of ratelimits, "
+            "let its allow_request() call super().allow_request()."
+        )
+        return super().throttle_success()
 
     @property
     def history(self) -> list[Any]:

@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ratelimits.decorators import exempt
+from ratelimits.logs import once
 from ratelimits.throttling import (
     BaseThrottle,
     ScopedRateThrottle,
@@ -64,12 +65,15 @@ class Copied(SimpleRateThrottle):
         return self.throttle_success()
 
 
-def test_a_copy_of_the_whole_method_counts_as_it_did() -> None:
+def test_a_copy_of_the_whole_method_counts_as_it_did(caplog: pytest.LogCaptureFixture) -> None:
+    once.forget()
     view = at(Copied)
     assert codes(view, 3) == [200, 200, 429]
     assert 50 < int(view(RequestFactory().get("/")).headers["Retry-After"]) <= 60
     cache.clear()
     assert codes(view, 3) == [200, 200, 429]
+    (told,) = [each.getMessage() for each in caplog.records if each.name == "ratelimits"]
+    assert told.startswith(f"{__name__}.Copied counts in the cache by itself, which is not exact.")
 
 
 class Pinned(ScopedRateThrottle):
