@@ -11,6 +11,7 @@ from django_tenants.cache import make_key
 
 from ratelimits.stores.database_opening import own_settings
 from tests.checking import REDIS, ids, only
+from tests.fresh import PATIENT
 from tests.neighbours.page import sample
 from tests.processes import run_processes
 from tests.servers import PostgreSQLServer
@@ -19,8 +20,11 @@ from tests.settings import redis_caches
 from .schemas import acting
 
 DATABASE = "schemas"
-# Edits do not wait for what is kept to be read again.
-OURS = {"TENANT": "tests.neighbours.schemas.tenants.by_schema", "CATALOG_TTL": 3600}
+OURS = {
+    **PATIENT,
+    "STORE_FAILURE": "local",
+    "TENANT": "tests.neighbours.schemas.tenants.by_schema",
+}
 Act = Callable[..., list[Any]]
 
 
