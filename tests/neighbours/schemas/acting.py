@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection
@@ -19,6 +18,7 @@ from ratelimits.limiter import peek, take
 from ratelimits.models import Plan, PlanLimit, StoreRow
 from tests.demo import PATIENCE
 from tests.doors import left
+from tests.fresh import PATIENT
 
 SCHEMAS = ("public", "acme", "bakery")
 
@@ -61,8 +61,7 @@ def call(index: int) -> dict[str, Any]:
     for name in (*SCHEMAS, "acme"):
         told[name].append(left(browser(name).get("/page"))["api"])
     told["keys"] = [peek(f"schema:{name}").outcomes[0].remaining for name in SCHEMAS]
-    by_default = {**settings.RATELIMITS, "TENANT": "ratelimits.tenants.by_user"}
-    with override_settings(RATELIMITS=by_default):
+    with override_settings(RATELIMITS=PATIENT):
         known = [browser(name, is_known=True).get("/page") for name in ("acme", "bakery")]
         told["users"] = [left(response)["api"] for response in known]
     assert StoreRow.objects.exists()
