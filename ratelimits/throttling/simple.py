@@ -16,12 +16,12 @@ from ratelimits.algorithms import Operation
 from ratelimits.entering import find_in_code
 from ratelimits.flow import count, take_at_door
 from ratelimits.limits import Decision
-from ratelimits.logs import once
 from ratelimits.places import is_spared, said
 from ratelimits.requests import plain
 from ratelimits.tenants import is_exempt
 
 from .buckets import bucket_of, history_of
+from .overrides import counts_by_itself, tell
 from .passes import ask, note_refused, pass_of
 from .rates import read_rate
 from .refusing import publish_at_end, refuse
@@ -57,6 +57,10 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
         if Theirs.allow_request is not ALLOW:
             # Somebody has put another one in its place, such as tests that nothing is to limit.
             return super().allow_request(request, view)
+        if counts_by_itself(self):
+            tell(self)
+            passes: bool = Theirs.allow_request(self, request, view)
+            return passes
         if self.rate is None:
             return True
         self.key = self.get_cache_key(request, view)
@@ -104,11 +108,7 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
         """
         if self._history is None:
             return True
-        name = f"{type(self).__module__}.{type(self).__qualname__}"
-        once.warning(
-            f"{name} counts in the cache by itself, which is not exact. For counts of ratelimits, "
-            "let its allow_request() call super().allow_request()."
-        )
+        tell(self)
         return super().throttle_success()
 
     @property

@@ -73,7 +73,102 @@ def test_a_copy_of_the_whole_method_counts_as_it_did(caplog: pytest.LogCaptureFi
     cache.clear()
     assert codes(view, 3) == [200, 200, 429]
     (told,) = [each.getMessage() for each in caplog.records if each.name == "ratelimits"]
-    assert told.startswith(f"{__name__}.Copied counts in the cache by itself, which is not exact.")
+    assert told.startswith(f"{__name__}.Copied counts in the cache by itself, as Django REST")
+
+
+class Failures(SimpleRateThrottle):
+    """Counts only logins that fail, and forgets them after one that does not."""
+
+    rate = "2/min"
+    num_requests: Any
+    duration: Any
+
+    def get_cache_key(self, request: Any, view: Any) -> str:
+        return "failures"
+
+    def throttle_success(self) -> bool:
+        return True
+
+    def failed(self) -> None:
+        self.history.insert(0, self.now)
+        self.cache.set(self.key, self.history, self.duration)
+
+
+class Login(View):
+    throttle_classes = [Failures]
+
+    def get_throttles(self) -> Any:
+        self.kept: Any = super().get_throttles()
+        return self.kept
+
+    def get(self, request: Any) -> Response:
+        if "wrong" in request.query_params:
+            self.kept[0].failed()
+            return Response({}, status=400)
+        cache.delete("failures")
+        return Response({})
+
+
+class PinnedFailures(Failures, ScopedRateThrottle):
+    def allow_request(self, request: Any, view: Any) -> bool:
+        self.num_requests, self.duration = self.parse_rate("2/min")
+        return super(ScopedRateThrottle, self).allow_request(request, view)
+
+
+@pytest.mark.parametrize("kind", [Failures, PinnedFailures])
+def test_a_throttle_that_counts_some_requests_later(kind: Any) -> None:
+    made: Any = type("Made", (Login,), {"throttle_classes": [kind]})
+    view = made.as_view()
+
+    def tried(*urls: str) -> list[int]:
+        return [view(RequestFactory().get(url)).status_code for url in urls]
+
+    assert tried("/", "/", "/", "/?wrong", "/", "/") == [200, 200, 200, 400, 200, 200]
+    assert tried("/?wrong", "/?wrong", "/", "/?wrong") == [400, 400, 429, 429]
+    cache.delete("failures")
+    assert tried("/") == [200]
+
+
+class Logging(UserRateThrottle):
+    """Does more than DRF's method, in either way that there is."""
+
+    rate = "2/min"
+    scope = "logging"
+    duration: Any
+
+    def throttle_success(self) -> bool:
+        return super().throttle_success() is True
+
+
+class Copying(Logging):
+    scope = "copying"
+
+    def throttle_success(self) -> bool:
+        self.history.insert(0, self.now)
+        self.cache.set(self.key, self.history, self.duration)
+        return True
+
+
+class Twice(Copying):
+    scope = "twice"
+
+    def throttle_success(self) -> bool:
+        return super().throttle_success()
+
+
+@pytest.mark.parametrize("kind", [Logging, Copying, Twice])
+def test_who_counts_each_request_is_counted_by_us(kind: Any) -> None:
+    view = at(kind)
+    assert left(view(RequestFactory().get("/"))) == {kind.scope: 1}
+    assert codes(view, 2) == [200, 429]
+
+
+def test_a_method_that_nobody_can_look_into() -> None:
+    class Mocked(Logging):
+        scope = "mocked"
+        throttle_success = mock.Mock(return_value=True)
+
+    assert left(at(Mocked)(RequestFactory().get("/"))) == {"mocked": 1}
 
 
 class Pinned(ScopedRateThrottle):

@@ -1,0 +1,51 @@
+"""Throttles whose projects count in ways of their own, which DRF's way of counting is for."""
+
+from __future__ import annotations
+
+import inspect
+from functools import lru_cache
+from typing import Any
+
+from ratelimits.logs import once
+
+COUNTED = "throttle_success"
+# Where the classes are whose method counts.
+OURS = "ratelimits.throttling.simple"
+
+
+def counts_by_itself(throttle: Any) -> bool:
+    """Whether its class lets requests pass uncounted, to count some of them later.
+
+    So do throttles of failed logins: their `throttle_success` neither calls the one that it
+    overrides nor keeps a time.
+    """
+    return _counts_by_itself(type(throttle))
+
+
+@lru_cache(maxsize=1024)
+def _counts_by_itself(kind: Any) -> bool:
+    for each in kind.__mro__:
+        if each.__module__ == OURS:
+            return False
+        override = vars(each).get(COUNTED)
+        names = None if override is None else _names(override)
+        if names is not None and COUNTED not in names:
+            return bool(names) and "history" not in names
+    return False
+
+
+def _names(function: Any) -> set[str]:
+    """What it mentions; nothing if that can't be known."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return {"self", *code.co_names} if code is not None else set()
+
+
+def tell(throttle: Any) -> None:
+    """Log once that its class counts as before."""
+    kind = type(throttle)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    once.warning(
+        f"{name} counts in the cache by itself, as Django REST framework does: not exactly. For "
+        "counts of ratelimits, let its allow_request() and throttle_success() call those that "
+        "they override."
+    )
