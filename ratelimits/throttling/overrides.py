@@ -19,7 +19,8 @@ def counts_by_itself(throttle: Any) -> bool:
     So do throttles of failed logins: their `throttle_success` neither calls the one that it
     overrides nor keeps a time.
     """
-    return _counts_by_itself(type(throttle))
+    kind: Any = type(throttle)
+    return _counts_by_itself(kind)
 
 
 @lru_cache(maxsize=1024)
