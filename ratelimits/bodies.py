@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import SuspiciousOperation
 from django.http.request import RawPostDataException
+
+# Most requests bring no form that Django would parse from a stream.
+NOTHING = nullcontext()
+
+
+def keeping_body(request: Any) -> AbstractContextManager[None]:
+    """Meanwhile callables of the project's may look at a form, and the view still at the body."""
+    if getattr(request, "content_type", "") != "multipart/form-data":
+        return NOTHING
+    is_kept = "_load_post_and_files" in vars(request)
+    return NOTHING if is_kept or not _fits_in_memory(request) else _reading_first(request)
+
+
+@contextmanager
+def _reading_first(request: Any) -> Iterator[None]:
+    parse = request._load_post_and_files
+
+    def parse_what_was_read() -> None:
+        _read(request)
+        parse()
+
+    request._load_post_and_files = parse_what_was_read
+    try:
+        yield
+    finally:
+        del request._load_post_and_files
 
 
 def field_of(request: Any, name: str) -> str | None:
@@ -28,10 +55,14 @@ def _posted(request: Any) -> Any:
     if kind == "application/json" or kind.endswith("+json"):
         return _json(request)
     if _fits_in_memory(request):
-        with suppress(RawPostDataException):
-            # Django parses forms from a body that was read; the other way round is an error.
-            request.body  # noqa: B018
+        _read(request)
     return request.POST
+
+
+def _read(request: Any) -> None:
+    with suppress(RawPostDataException):
+        # Django parses forms from a body that was read; the other way round is an error.
+        request.body  # noqa: B018
 
 
 def _json(request: Any) -> Any:

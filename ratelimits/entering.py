@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 
 from .addresses import address_of
 from .asking import NOTHING, Asked, Find, OfPlan, limits_of
-from .bodies import field_of
+from .bodies import field_of, keeping_body
 from .catalog import Caller, moded
 from .conf import conf
 from .edits import catalog, shared
@@ -20,7 +20,7 @@ from .exceptions import CatalogUnavailable
 from .flow import check_cost, take_at_door
 from .keys import digest
 from .limits import Decision, Owner
-from .requests import is_preflight, name_of
+from .requests import is_preflight, name_of, plain
 from .rules import PLAN, Rule, rate_of
 from .stores.base import Group, Slot
 from .tenants import by_user, is_exempt, tenant_of
@@ -107,11 +107,12 @@ async def _afind(rule: Rule, request: Any, is_async: bool) -> tuple[int, Find]:
 
 def _find(rule: Rule, request: Any, is_async: bool) -> tuple[int, Find]:
     """The cost of a request by a rule, and how to get what is asked."""
-    cost = given(rule.cost(request)) if callable(rule.cost) else rule.cost
-    check_cost(cost)
-    if rule.rate is PLAN:
-        return cost, OfPlan(request, rule.scope, cost, is_async=is_async)
-    return cost, find_in_code(None if is_exempt(request) else _in_code(rule, request), cost)
+    with keeping_body(plain(request)):
+        cost = given(rule.cost(request)) if callable(rule.cost) else rule.cost
+        check_cost(cost)
+        if rule.rate is PLAN:
+            return cost, OfPlan(request, rule.scope, cost, is_async=is_async)
+        return cost, find_in_code(None if is_exempt(request) else _in_code(rule, request), cost)
 
 
 def find_in_code(limited: InCode | None, cost: int) -> Find:

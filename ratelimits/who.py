@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.utils.functional import LazyObject, empty
 
 from .addresses import address_of
+from .bodies import keeping_body
 from .catalog import Caller
 from .conf import conf
 from .requests import is_preflight, plain
@@ -35,7 +36,8 @@ def caller_of(who: Who) -> Counted:
     request = plain(who)
     if is_preflight(request):
         return at_address(who)
-    return Counted(Caller(tenant_of(who), address_of(request)), is_exempt(who))
+    with keeping_body(request):
+        return Counted(Caller(tenant_of(who), address_of(request)), is_exempt(who))
 
 
 async def acaller_of(who: Who) -> Counted:
@@ -49,8 +51,9 @@ async def acaller_of(who: Who) -> Counted:
         return caller_of(who)
     if not any(map(is_async, resolvers())):
         return await sync_to_async(caller_of, thread_sensitive=True)(who)
-    exempt = await sync_to_async(is_exempt, thread_sensitive=True)(who)
-    return Counted(Caller(await atenant_of(who), address_of(who)), exempt)
+    with keeping_body(plain(who)):
+        exempt = await sync_to_async(is_exempt, thread_sensitive=True)(who)
+        return Counted(Caller(await atenant_of(who), address_of(who)), exempt)
 
 
 @lru_cache(maxsize=4096)
@@ -103,7 +106,8 @@ def check_who(who: object) -> None:
 def _is_exempt_yet(request: Any) -> bool:
     """What EXEMPT says; no, if it asks for a user before there is one."""
     try:
-        return is_exempt(request)
+        with keeping_body(plain(request)):
+            return is_exempt(request)
     except AttributeError:
         if hasattr(request, "user"):
             raise

@@ -23,6 +23,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ratelimits.decorators import exempt, ratelimit
+from ratelimits.limiter import take
 from ratelimits.throttling import PlanRateThrottle
 from tests.doors import is_silent, left, make_plan, per_address, statuses
 from tests.processes import ROOT
@@ -245,13 +246,43 @@ def by_name(get_response: Any) -> Any:
     return ratelimit("1/m", by="field:name", name="name")(get_response)
 
 
-def resolver(request: HttpRequest) -> str | None:
-    """Of a project that finds its tenants in bodies."""
+def in_body(request: HttpRequest) -> str | None:
+    """What a project that looks into bodies makes of them, though a view is to read them too."""
     if request.content_type == "application/json":
         return str(json.loads(request.body)["name"])
-    return str(request.POST["name"]) if request.body else None
+    return request.POST.get("name")
 
 
+async def later(request: HttpRequest) -> str | None:
+    return in_body(request)
+
+
+@sync_and_async_middleware
+def by_callable(get_response: Any) -> Any:
+    return ratelimit("1/m", by=in_body, name="name")(get_response)
+
+
+@sync_and_async_middleware
+def by_rate(get_response: Any) -> Any:
+    def rate(request: HttpRequest) -> str:
+        return "1/m" if in_body(request) else "9/m"
+
+    return ratelimit(rate, by=lambda request: "x", name="name")(get_response)
+
+
+def never_exempt(request: HttpRequest) -> bool:
+    return in_body(request) == "nobody"
+
+
+# What a middleware is made of, and the settings that look into the body.
+KEYS: dict[str, tuple[str, dict[str, Any]]] = {
+    "field": (f"{__name__}.by_name", {}),
+    "callable": (f"{__name__}.by_callable", {}),
+    "rate": (f"{__name__}.by_rate", {}),
+    "tenant": (OURS, {"TENANT": in_body, "PROTECT": ["/"]}),
+    "async tenant": (OURS, {"TENANT": later, "PROTECT": ["/"]}),
+    "exempt": (OURS, {"TENANT": lambda request: "x", "EXEMPT": never_exempt, "PROTECT": ["/"]}),
+}
 BODIES: dict[str, Callable[[], tuple[Any, ...]]] = {
     "json": lambda: ('{"name": "bob"}', "application/json"),
     "form": lambda: ("name=bob", "application/x-www-form-urlencoded"),
@@ -261,19 +292,16 @@ BODIES: dict[str, Callable[[], tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("url", ["/data", "/body"])
 @pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize("key", ["decorator", "resolver"])
+@pytest.mark.parametrize("key", KEYS)
 @SERVERS
 async def test_bodies_that_a_middleware_reads(
     caller: AnyClient, settings: Any, key: str, body: str, url: str
 ) -> None:
     """The view reads all of it, whatever was looked at before."""
     caller = AnyClient(caller.is_async)
-    if key == "decorator":
-        settings.MIDDLEWARE = [f"{__name__}.by_name"]
-    else:
-        settings.MIDDLEWARE = [OURS]
-        settings.RATELIMITS = {"TENANT": resolver, "PROTECT": ["/"]}
-        await sync_to_async(make_plan)("api 1/m")
+    middleware, settings.RATELIMITS = KEYS[key]
+    settings.MIDDLEWARE = [middleware]
+    await sync_to_async(make_plan)("api 1/m")
     first = await caller.post(url, *BODIES[body]())
     assert first.status_code == 200
     assert b"bob" in first.content
@@ -281,6 +309,28 @@ async def test_bodies_that_a_middleware_reads(
         assert b"content" in first.content
     again = await caller.post(url, *BODIES[body](), REMOTE_ADDR="192.0.2.9")
     assert again.status_code == 429
+
+
+def test_an_upload_is_streamed_whatever_looks_at_it(client: Client, settings: Any) -> None:
+    """What is too large for the memory is not read into it, as Django's settings have it."""
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = settings.FILE_UPLOAD_MAX_MEMORY_SIZE = 1000
+    settings.MIDDLEWARE = [f"{__name__}.by_callable"]
+    upload = {"name": "bob", "file": SimpleUploadedFile("a.txt", b"x" * 5000)}
+    assert client.post("/data", upload).status_code == 200
+    assert client.post("/data", {"name": "bob"}).status_code == 429
+
+
+def test_callables_that_take_themselves(client: Client, serve: Any) -> None:
+    make_plan("api 1/m")
+
+    def by(request: HttpRequest) -> str | None:
+        take(request)
+        return in_body(request)
+
+    serve(ratelimit("9/m", by=by, name="name")(reads_body))
+    response = client.post("/view", *BODIES["multipart"]())
+    assert b"content" in response.content
+    assert "_load_post_and_files" not in vars(response.wsgi_request)
 
 
 # Case 70 is in testing/: test_counts.py and test_plugin.py.
