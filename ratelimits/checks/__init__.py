@@ -10,10 +10,10 @@ from django.core.checks import Tags, register
 
 from .caches import check_cache
 from .cors import check_exposed
-from .keys import check_key_function
 from .memcached import check_shared_memcached
 from .middleware import check_middleware
 from .plans import check_plans, check_rows, check_unasked
+from .schemas import check_key_function, check_tenant_apps
 from .settings import check_clock, check_settings
 from .sharing import check_pool, check_shared_cache
 
@@ -27,6 +27,7 @@ def register_all() -> None:
     register(check_clock, Tags.security, OURS)
     register(check_cache, Tags.caches, OURS)
     register(check_key_function, Tags.caches, OURS)
+    register(check_tenant_apps, OURS)
     register(check_pool, Tags.caches, OURS)
     register(check_shared_cache, Tags.caches, OURS, deploy=True)
     register(check_shared_memcached, Tags.caches, OURS, deploy=True)

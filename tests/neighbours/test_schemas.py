@@ -109,6 +109,25 @@ def test_other_keys_are_not() -> None:
     assert ids(RATELIMITS={"CACHE": None}) == ["E003"]
 
 
+INSTALLED = {"public": {"APPS": ["ratelimits"]}, "shop": {"APPS": ["orders"]}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"TENANT_APPS": ["orders", "ratelimits"]}, ["W033"]),
+        ({"TENANT_APPS": ["ratelimits.apps.RateLimitsConfig"]}, ["W033"]),
+        ({"TENANT_APPS": ["orders", "ratelimits_of_ours"]}, []),
+        ({"SHARED_APPS": ["ratelimits"], "TENANT_APPS": ["orders"]}, []),
+        ({"TENANT_TYPES": INSTALLED}, []),
+        ({"TENANT_TYPES": INSTALLED, "PUBLIC_SCHEMA_NAME": "shop"}, ["W033"]),
+        ({"TENANT_APPS": ["ratelimits"], "RATELIMITS": {"MODE": "off"}}, []),
+    ],
+)
+def test_plans_of_each_customer_are_told_of(settings: Any, expected: list[str]) -> None:
+    assert ids(**settings) == expected
+
+
 def test_connections_of_an_engine_of_another_app() -> None:
     """It is known for what it is made from: the counts don't wait for a server that is away."""
     settings = {"ENGINE": "django_tenants.postgresql_backend", "OPTIONS": {"pool": True}}

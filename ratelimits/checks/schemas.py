@@ -1,7 +1,8 @@
-"""Check of how the cache names its keys: one caller must have one name."""
+"""Checks for projects with a schema for each customer: plans and counts must not be several."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
@@ -35,3 +36,26 @@ def check_key_function(**kwargs: Any) -> list[CheckMessage]:
             id="ratelimits.W014",
         )
     ]
+
+
+def check_tenant_apps(**kwargs: Any) -> list[CheckMessage]:
+    """Of django-tenants: what is in the schema of each customer."""
+    if not is_on() or not any(app.partition(".")[0] == "ratelimits" for app in _tenant_apps()):
+        return []
+    return [
+        Warning(
+            "Each customer's schema has plans of its own, but a process keeps them as one: "
+            "the plans of whoever calls first are everybody's.",
+            hint='Take "ratelimits" out of what is installed for customers (TENANT_APPS, or '
+            "TENANT_TYPES), and keep it in SHARED_APPS.",
+            id="ratelimits.W033",
+        )
+    ]
+
+
+def _tenant_apps() -> Iterator[str]:
+    yield from getattr(settings, "TENANT_APPS", ())
+    public = getattr(settings, "PUBLIC_SCHEMA_NAME", "public")
+    for name, kind in getattr(settings, "TENANT_TYPES", {}).items():
+        if name != public:
+            yield from kind.get("APPS", ())
