@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Block(TestContextDecorator, Generic[T]):
-    """Holds for a block, a function, a coroutine, or each test of a class of unittest's.
+    """Holds for a block, sync or async, a function of either kind, or each test of a class.
 
     One block may be used again, also within itself. `begin` puts in force what is to end with
     it, and gives what `with` gives.
@@ -38,6 +38,12 @@ class Block(TestContextDecorator, Generic[T]):
 
     def __enter__(self) -> T:  # type: ignore[override]
         return self.enable()
+
+    async def __aenter__(self) -> T:
+        return self.enable()
+
+    async def __aexit__(self, *raised: object) -> None:
+        self.disable()
 
 
 @contextmanager

@@ -69,6 +69,16 @@ async def adecorated(word: str) -> tuple[bool, str]:
     return (await atake("acme")).allowed, word
 
 
+async def test_as_an_async_block() -> None:
+    async with off():
+        assert (await atake("acme")).allowed
+    assert not (await atake("acme")).allowed
+    with pytest.raises(ZeroDivisionError):
+        async with off():
+            1 / 0  # noqa: B018
+    assert above == []
+
+
 async def test_as_a_decorator() -> None:
     for _ in range(2):
         assert await sync_to_async(decorated)("a") == (True, "a")
