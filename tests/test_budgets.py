@@ -31,6 +31,7 @@ pytestmark = [
 ]
 
 BOTH = pytest.mark.parametrize("url", ["/rate_limit", "/drf/rate_limit"], ids=["django", "drf"])
+PAGE = "docs/reference/answers.md"
 OURS = "ratelimits.middleware.RateLimitMiddleware"
 LOGIN = "django.contrib.auth.middleware.LoginRequiredMiddleware"
 
@@ -96,8 +97,7 @@ def test_all_that_is_told_of_a_limit(url: str, client: Client) -> None:
 
 
 def test_the_samples_of_the_documentation(client: Client) -> None:
-    page = "docs/reference/answers.md"
-    code, shown = sample(page, "import rate_limit"), sample(page, '"available": true')
+    code, shown = sample(PAGE, "import rate_limit"), sample(PAGE, '"available": true')
     make_plan("api 60/m")
     take("acme", cost=12)
     assert asked(client) == json.loads(shown)

@@ -21,24 +21,20 @@ from ratelimits.audit.report import audit
 from ratelimits.limiter import take
 from ratelimits.models import Plan, Tenant
 from tests.commands import Ended, run
-from tests.processes import ROOT
+from tests.docs.pages import text_of
+from tests.docs.samples import commands, sample
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh")]
 
-TEXT = (ROOT / "docs" / "commands.md").read_text()
-BLOCKS = re.findall(r"```(\w*)\n(.*?)```", TEXT, re.DOTALL)
-COMMANDS = [line for name, text in BLOCKS if name == "sh" for line in text.splitlines()]
-README = (ROOT / "README.md").read_text()
-IN_README = re.findall(
-    r"^(python manage.py ratelimits_(?:apply|check|export|replay|reset|show)\b[^#\n]*)",
-    README,
-    re.M,
-)
-
-
-def block(language: str, start: str = "") -> str:
-    (text,) = [text for name, text in BLOCKS if name == language and text.startswith(start)]
-    return str(text)
+PAGE = "docs/commands.md"
+TEXT = text_of(PAGE)
+COMMANDS = commands(PAGE)
+IN_README = [
+    line.partition("#")[0]
+    for line in sample("README.md", "manage.py ratelimits_export").splitlines()
+]
+PLANS = sample(PAGE, "[plans.free]")
+CUSTOMERS = sample(PAGE, "key,name,plan")
 
 
 def lines() -> Iterator[str]:
@@ -58,8 +54,8 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Pat
     rates = {"anon": "100/day", "user": "1000/day", "reports": "5/hour"}
     settings.REST_FRAMEWORK = {"DEFAULT_THROTTLE_RATES": rates}
     log = "".join(lines())
-    (tmp_path / "plans.toml").write_text(block("toml"))
-    (tmp_path / "customers.csv").write_text(block("csv"))
+    (tmp_path / "plans.toml").write_text(PLANS)
+    (tmp_path / "customers.csv").write_text(CUSTOMERS)
     (tmp_path / "access.log").write_text(log)
     (tmp_path / "access.log.1.gz").write_bytes(gzip.compress(log.encode()))
     (tmp_path / "own.log").write_text('1796029207.123 10.0.0.1 "acme" "GET / HTTP/1.1" 200\n')
@@ -110,7 +106,7 @@ def test_the_commands_of_the_readme_are_found() -> None:
 
 def test_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = typed("python manage.py ratelimits_replay access.log --plan pro", monkeypatch)
-    assert ended.out == block("text", "2,")
+    assert ended.out == sample(PAGE, "2,350 calls of 3 tenants")
 
 
 def test_a_chart(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,13 +115,13 @@ def test_a_chart(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_format_as_nginx_has_it() -> None:
-    (written,) = re.findall("log_format limits ('.*');", block("nginx"))
+    (written,) = re.findall("log_format limits ('.*');", sample(PAGE, "log_format"))
     assert f"--format {written}" in the("ratelimits_replay own.log")
 
 
 def test_a_diff(there: Path) -> None:
-    shown = block("text", "~")
-    text = block("toml").replace('"60/m"\nburst = 20', '"30/m"')
+    shown = sample(PAGE, "~ plan")
+    text = PLANS.replace('"60/m"\nburst = 20', '"30/m"')
     text = re.sub(r"(?s)\[plans.enterprise\].*?(?=\[service)", "", text)
     (there / "plans.toml").write_text(
         f'{text}\n[service_limits.flood]\nrate = "100/m"\nper = "address"'
@@ -136,7 +132,7 @@ def test_a_diff(there: Path) -> None:
 
 
 def test_pruning_is_as_it_says(there: Path) -> None:
-    text = block("toml")
+    text = PLANS
     (there / "plans.toml").write_text(text[: text.index("[plans.pro]")])
     ended = run("ratelimits_apply", "plans.toml", "--prune")
     assert ended.code == 2 and "user:7" in ended.err
@@ -147,13 +143,13 @@ def test_where_a_tenant_stands(settings: Any, monkeypatch: pytest.MonkeyPatch) -
     settings.RATELIMITS = {"CLOCK": "process"}
     take("user:7", cost=12)
     ended = typed("python manage.py ratelimits_show user:7", monkeypatch)
-    assert ended.out == block("text", "user:7")
+    assert ended.out == sample(PAGE, "user:7: plan pro")
 
 
 def test_what_is_made_of_the_rates_of_drf() -> None:
     Tenant.objects.all().delete()
     Plan.objects.all().delete()
-    assert run("ratelimits_import", "--drf").out == block("text", '+ plan "default":')
+    assert run("ratelimits_import", "--drf").out == sample(PAGE, '+ plan "default": name')
 
 
 def test_the_list_of_customers() -> None:

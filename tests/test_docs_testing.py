@@ -18,13 +18,14 @@ from ratelimits.conf import DEFAULTS
 from ratelimits.decorators import ratelimit
 from ratelimits.testing.plugin import RateLimits, ratelimits, ratelimits_off  # noqa: F401
 from ratelimits.throttling import PlanRateThrottle
+from tests.docs.pages import text_of
+from tests.docs.samples import sample
 from tests.doors import make_plan
-from tests.processes import ROOT
 
 pytestmark = [pytest.mark.urls(__name__), pytest.mark.django_db(transaction=True)]
 
-TEXT = (ROOT / "docs" / "testing.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+PAGE = "docs/testing.md"
+TEXT = text_of(PAGE)
 
 
 class Search(APIView):
@@ -42,34 +43,30 @@ def login(request: HttpRequest) -> HttpResponse:
 urlpatterns = [path("search", Search.as_view()), path("login", login)]
 
 
-README = (ROOT / "README.md").read_text()
-IN_README = re.findall(r"```python\n(from ratelimits.testing .*?)```", README, re.DOTALL)
-
-
-def block(holding: str, blocks: list[str] = BLOCKS) -> dict[str, Any]:
+def block(holding: str) -> dict[str, Any]:
     """What a block of the page defines."""
-    (text,) = [text for text in blocks if holding in text]
+    return defined(sample(PAGE, holding))
+
+
+def defined(text: str) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": __name__, "TestCase": TestCase}
-    exec(compile(text, "docs/testing.md", "exec"), names)
+    exec(compile(text, PAGE, "exec"), names)
     return names
 
 
-def test_each_block_is_tried_here() -> None:
-    assert len(BLOCKS) == 6
-
-
 @pytest.mark.parametrize(
-    ("blocks", "name", "count"),
+    ("text", "name", "count"),
     [
-        (BLOCKS, "ExportTests", 1),
-        (BLOCKS, "SearchTests", 2),
-        (BLOCKS, "QuotaTests", 2),
-        (IN_README, "SearchTests", 1),
+        (sample(PAGE, "class ExportTests"), "ExportTests", 1),
+        (sample(PAGE, "class SearchTests"), "SearchTests", 2),
+        (sample(PAGE, "class QuotaTests"), "QuotaTests", 2),
+        (sample("README.md", "class SearchTests"), "SearchTests", 1),
     ],
+    ids=["export", "search", "quota", "readme"],
 )
-def test_tests_of_unittest(blocks: list[str], name: str, count: int) -> None:
+def test_tests_of_unittest(text: str, name: str, count: int) -> None:
     make_plan("api 1/d")
-    tests = block(f"class {name}", blocks)[name]
+    tests = defined(text)[name]
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(tests).run(result)
     assert (result.testsRun, result.errors, result.failures) == (count, [], [])
@@ -107,5 +104,3 @@ def test_what_is_named_is_there() -> None:
     assert set(re.findall(r'`"([A-Z_]+)"', TEXT)) <= set(DEFAULTS)
     (told,) = re.findall(r"for \(([^)]*)\) holds until", TEXT)
     assert all(hasattr(RateLimits, name) for name in re.findall("[a-z]+", told))
-    assert "(docs/testing.md)" in README
-    assert "(testing.md)" in (ROOT / "docs" / "coming-from.md").read_text()

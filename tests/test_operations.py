@@ -26,21 +26,16 @@ from ratelimits.limiter import reset, take
 from ratelimits.models import Plan, PlanLimit
 from ratelimits.signals import refused, store_down, store_up
 from ratelimits.stores import get_store
+from tests.docs.pages import text_of
+from tests.docs.samples import commands, sample
 from tests.fresh import PATIENT
 from tests.messages import GAP, messages
-from tests.processes import ROOT
 from tests.servers import MemcachedServer, RedisServer
 from tests.settings import database_caches, memcached_caches, redis_caches
 
-TEXT = (ROOT / "docs" / "operations.md").read_text()
-BLOCKS = re.findall(r"```(\w*)\n(.*?)```", TEXT, re.DOTALL)
-
-
-def blocks(language: str) -> list[str]:
-    return [text for name, text in BLOCKS if name == language]
-
-
-COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
+PAGE = "docs/operations.md"
+TEXT = text_of(PAGE)
+COMMANDS = commands(PAGE)
 
 
 def section(title: str) -> str:
@@ -119,11 +114,11 @@ def test_a_redis_as_it_says(as_before: RedisServer, settings: Any) -> None:
     store.store.close()
 
 
-@pytest.mark.parametrize("text", blocks("json"))
-def test_the_json(text: str, free: Plan, fresh: None, capsys: Any, settings: Any) -> None:
+def test_the_json(free: Plan, fresh: None, capsys: Any, settings: Any) -> None:
     settings.DEBUG = True
     call_command("ratelimits_doctor", "--json")
-    real, shown = json.loads(capsys.readouterr().out), json.loads(text)
+    shown = json.loads(sample(PAGE, '"findings": ['))
+    real = json.loads(capsys.readouterr().out)
     assert real["format"] == shown["format"]
     assert set(real) == set(shown)
     assert set(real["findings"][0]) == set(shown["findings"][0])
@@ -170,9 +165,8 @@ def test_messages_of_the_log() -> None:
 
 def python(start: str) -> dict[str, Any]:
     """What a block of code defines."""
-    (code,) = [text for text in blocks("python") if start in text]
     names: dict[str, Any] = {"OLD_SECRET_KEY": "old", "statsd": Statsd()}
-    exec(compile(code, "operations.md", "exec"), names)
+    exec(compile(sample(PAGE, start), PAGE, "exec"), names)
     return names
 
 
@@ -186,10 +180,6 @@ class Statsd:
 
     def incr(self, name: str) -> None:
         self.counts.append(name)
-
-
-def test_every_block_of_code_is_tried() -> None:
-    assert len(blocks("python")) == 3
 
 
 def test_a_rotated_secret() -> None:

@@ -18,11 +18,9 @@ from ratelimits.client import RetryLater, upstream
 from ratelimits.effects import drive
 from ratelimits.models import Upstream
 from tests.client.vendor import Reply, Vendor
-from tests.processes import ROOT
+from tests.docs.samples import modules
 
-PAGE = ROOT / "docs" / "client.md"
-TEXT = PAGE.read_text()
-SAMPLES = dict(re.findall(r"```python\n# shop/(\w+)\.py\n(.*?)```", TEXT, re.DOTALL))
+SAMPLES = modules("docs/client.md")
 KEYS = ["VENDOR_KEY", "OPENAI_KEY", "ANTHROPIC_KEY", "STRIPE_KEY", "GITHUB_TOKEN", "MODEL"]
 
 Sample = Callable[[str], Any]

@@ -27,12 +27,10 @@ from huey import MemoryHuey
 
 from ratelimits.client.errors import RetryLater
 from tests.client.vendor import Reply, Vendor
-from tests.processes import ROOT
+from tests.docs.samples import modules
 from tests.servers import RedisServer
 
-PAGE = ROOT / "docs" / "client-queues.md"
-TEXT = PAGE.read_text()
-SAMPLES = dict(re.findall(r"```python\n# shop/(\w+)\.py\n(.*?)```", TEXT, re.DOTALL))
+SAMPLES = modules("docs/client-queues.md")
 SECRET = b"secret"
 
 Sample = Callable[[str], Any]

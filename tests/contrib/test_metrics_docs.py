@@ -14,12 +14,13 @@ from django.http import HttpRequest
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from ratelimits.contrib import prometheus
+from tests.docs.pages import text_of
+from tests.docs.samples import sample
 from tests.processes import ROOT
 
 DOCS = ROOT / "docs"
-TEXT = (DOCS / "metrics.md").read_text()
-SAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-RULES = re.findall(r"```yaml\n(.*?)```", (DOCS / "operations.md").read_text(), re.DOTALL)
+PAGE = "docs/metrics.md"
+RULES = sample("docs/operations.md", "- alert: RateLimitStoreDown")
 NAME = re.compile(r"ratelimits_\w+")
 LABELS = re.compile(r"(\w+)(?:=~|!=|!~|=)\"")
 GROUPED = re.compile(r"by \(([^)]*)\)")
@@ -44,7 +45,7 @@ def known(started: prometheus.Metrics) -> dict[str, set[str]]:
 def expressions() -> list[str]:
     board = json.loads((DOCS / "grafana.json").read_text())
     of_board = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
-    (rules,) = [yaml.safe_load(text) for text in RULES]
+    rules = yaml.safe_load(RULES)
     return of_board + [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
 
 
@@ -73,20 +74,20 @@ def test_the_dashboard_can_be_imported() -> None:
 
 
 def test_the_table_names_all_of_them(known: dict[str, set[str]]) -> None:
-    rows = re.findall(r"^\| `(ratelimits_\w+)` \|([^|]*)\|", TEXT, re.MULTILINE)
+    rows = re.findall(r"^\| `(ratelimits_\w+)` \|([^|]*)\|", text_of(PAGE), re.MULTILINE)
     assert {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows} == known
 
 
-def sample(number: int) -> dict[str, Any]:
+def shown(holding: str) -> dict[str, Any]:
     told: dict[str, Any] = {"__name__": "shop.apps"}
-    exec(SAMPLES[number], told)
+    exec(sample(PAGE, holding), told)
     return told
 
 
 def test_the_sample_that_turns_them_on(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
     monkeypatch.setattr(prometheus, "start", lambda: calls.append("started"))
-    config: type[AppConfig] = sample(0)["ShopConfig"]
+    config: type[AppConfig] = shown("class ShopConfig")["ShopConfig"]
     config.ready(config.__new__(config))
     assert calls == ["started"]
 
@@ -104,8 +105,8 @@ def test_the_samples_that_serve_them(
                 REGISTRY.unregister(value)
 
     request.addfinalizer(end)
-    assert b"ratelimits_store_up 1.0" in sample(1)["metrics"](HttpRequest()).content
+    assert b"ratelimits_store_up 1.0" in shown("@exempt")["metrics"](HttpRequest()).content
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
-    assert sample(3)["metrics"](HttpRequest()).status_code == 200
+    assert shown("registry = CollectorRegistry()")["metrics"](HttpRequest()).status_code == 200
     worker: Any = type("Worker", (), {"pid": 1})
-    assert sample(2)["child_exit"](None, worker) is None
+    assert shown("def child_exit")["child_exit"](None, worker) is None

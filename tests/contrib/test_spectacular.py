@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from ratelimits.publishing.problems import problem_of
 from ratelimits.rates import Rate
 from tests.contrib import limited_api
 from tests.contrib.limited_api import Search
-from tests.processes import ROOT
+from tests.docs.samples import sample
 from tests.pseudo import pseudo, unmarked
 from tests.settings import MIDDLEWARE
 
@@ -216,12 +215,13 @@ def test_descriptions_are_kept_and_can_be_translated() -> None:
 
 
 def test_what_the_documentation_says() -> None:
-    text = (ROOT / "docs" / "openapi.md").read_text()
-    blocks = dict(re.findall(r"```(\w+)\n(.*?)```", text, re.DOTALL))
     told: dict[str, Any] = {}
-    exec(blocks["python"], told)
+    exec(sample("docs/openapi.md", "POSTPROCESSING_HOOKS"), told)
     made = schema(hooks=told["SPECTACULAR_SETTINGS"]["POSTPROCESSING_HOOKS"])
-    assert json.loads(blocks["json"]) == made["paths"]["/api/search"]["post"]["x-ratelimit"]
+    assert (
+        json.loads(sample("docs/openapi.md", '[{"scope"'))
+        == made["paths"]["/api/search"]["post"]["x-ratelimit"]
+    )
     assert "#/components/schemas/RateLimitProblem" in set(references(made))
 
 

@@ -1,7 +1,7 @@
 """Samples of code on the pages, and the only way for tests to get at them.
 
-Whatever a test asks for here is taken for tried by it: test_samples.py finds the calls, and each
-sample that nobody asks for. So pages and what they hold are named literally, or by a constant.
+Whatever a test asks for here is taken for run by it: test_samples.py finds the calls, and each
+sample that nobody asks for. So pages, and what they hold, are named by texts or by constants.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import NamedTuple
 from tests.docs.pages import text_of
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# What can be run, or read by who it is for. Other blocks show what is printed or sent.
+CODE = {"console", "csv", "django", "json", "nginx", "python", "sh", "toml", "yaml"}
 MODULE = re.compile(r"# shop/(\w+)\.py\n(.*)", re.DOTALL)
 
 

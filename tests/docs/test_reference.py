@@ -5,11 +5,16 @@ from __future__ import annotations
 import inspect
 import re
 from ast import literal_eval
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db.models import NOT_PROVIDED, Field, Model
 from django.dispatch import Signal
+from rest_framework.response import Response
+from rest_framework.test import APIRequestFactory
+from rest_framework.views import APIView
 
 import ratelimits.models
 from ratelimits import client, exceptions, limiter, signals, tenants, throttling
@@ -21,11 +26,13 @@ from ratelimits.rates import Rate
 from tests.checking import ids
 from tests.docs.samples import sample
 from tests.docs.tables import named, rows, section, titles
+from tests.doors import left, make_plan
 from tests.processes import ROOT
 
 SETTINGS = "docs/reference/settings.md"
 MODELS = "docs/reference/models.md"
 API = "docs/reference/api.md"
+STORES = "docs/reference/stores.md"
 CHECKS = "docs/reference/checks.md"
 # What nobody edits, and nobody needs to know of.
 INTERNAL = {"StoreRow"}
@@ -167,6 +174,48 @@ def test_the_arguments_of_signals() -> None:
 
 def test_functions_that_are_shown(db: None) -> None:
     exec(sample(API, "charge, peek, refund, reset, take"), {})
+
+
+def test_a_cost_and_a_scope_in_drf(db: None) -> None:
+    make_plan("api 20/d", "searches 10/d search")
+    names: dict[str, Any] = {"APIView": APIView, "PlanRateThrottle": throttling.PlanRateThrottle}
+    exec(sample(API, "class SearchView"), names)
+    view = type("Search", (names["SearchView"],), {"get": lambda *args: Response({})})
+    made: Any = view
+    assert left(made.as_view()(APIRequestFactory().get("/"))) == {"api": 15, "searches": 5}
+
+
+@pytest.mark.usefixtures("still")
+def test_receivers(transactional_db: None) -> None:
+    counted, told = list[Any](), list[str]()
+    receivers = (signals.refused, signals.nearly_used_up)
+    before = [list(signal.receivers) for signal in receivers]
+
+    async def tell_sales(text: str) -> None:
+        told.append(text)
+
+    statsd = SimpleNamespace(incr=lambda name, tags: counted.append((name, tags)))
+    try:
+        kept = {"statsd": statsd, "tell_sales": tell_sales}
+        exec(sample(API, "@receiver(refused)"), kept)
+        make_plan("api 2/d")
+        for _ in range(3):
+            limiter.take("acme")
+    finally:
+        for signal, there in zip(receivers, before, strict=True):
+            signal.receivers = there
+            signal.sender_receivers_cache.clear()
+    assert counted == [("refused", ["limit:api"])]
+    assert told == ["acme has 0 of 2/d left"]
+
+
+@pytest.mark.parametrize("text", [sample(STORES, "SentinelClient"), sample(STORES, '["redis://')])
+def test_aliases_of_stores(text: str) -> None:
+    """Nothing is wrong with them that could be told without a server."""
+    told: dict[str, Any] = {"CACHES": dict(settings.CACHES)}
+    exec(text, told)
+    found = ids(RATELIMITS={"CACHE": "ratelimits"}, CACHES=told["CACHES"])
+    assert found == []
 
 
 def test_every_check() -> None:

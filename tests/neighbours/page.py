@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from types import ModuleType
 from typing import Any
 
-from tests.processes import ROOT
+from tests.docs.pages import text_of
+from tests.docs.samples import sample as shown
 
-TEXT = (ROOT / "docs" / "neighbours.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+PAGE = "docs/neighbours.md"
+TEXT = text_of(PAGE)
 
 
 def sample(*holding: str, dots: str = "...", **given: Any) -> dict[str, Any]:
@@ -19,9 +19,8 @@ def sample(*holding: str, dots: str = "...", **given: Any) -> dict[str, Any]:
     """
     names: dict[str, Any] = {"__name__": "docs.neighbours", **given}
     for words in holding:
-        (text,) = [text for text in BLOCKS if words in text]
-        text = text.replace(": ...", f": {dots}")
-        exec(compile(text, "docs/neighbours.md", "exec"), names)
+        text = shown(PAGE, words).replace(": ...", f": {dots}")
+        exec(compile(text, PAGE, "exec"), names)
     return names
 
 

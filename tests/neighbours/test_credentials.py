@@ -76,9 +76,9 @@ def call(url: str, credential: str, address: str = "192.0.2.1") -> Any:
     return Client().get(url, headers={"Authorization": credential}, REMOTE_ADDR=address)
 
 
-def as_shown(resolver: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def as_shown(resolver: str, path: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page's resolver, where its settings look for it."""
-    names = sample(f"def {resolver}", f"project.tenants.{resolver}")
+    names = sample(resolver, path)
     monkeypatch.setitem(sys.modules, "project.tenants", as_module(names))
     settings.RATELIMITS = {**names["RATELIMITS"], "PROTECT": ["/protected"]}
 
@@ -90,7 +90,7 @@ def as_shown(resolver: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> N
 def keys(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Its model, with a table for this test; and the resolver of the page."""
     settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "rest_framework_api_key"]
-    as_shown("by_api_key", settings, monkeypatch)
+    as_shown("def by_api_key", "project.tenants.by_api_key", settings, monkeypatch)
     from rest_framework_api_key.models import APIKey
 
     with connection.schema_editor() as editor:
@@ -134,7 +134,7 @@ def test_it_costs_one_query(keys: Any, django_assert_num_queries: Any) -> None:
 
 @pytest.fixture
 def by_organization(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    as_shown("by_organization", settings, monkeypatch)
+    as_shown("def by_organization", "project.tenants.by_organization", settings, monkeypatch)
 
 
 def bearer(**claims: Any) -> str:
