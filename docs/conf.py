@@ -52,7 +52,7 @@ highlight_language = "text"
 html_theme = "alabaster"
 html_theme_options = {
     "description": "Rate limits for Django APIs that paying customers can rely on",
-    "page_width": "70rem",
+    "page_width": "min(80rem, 96%)",
     "sidebar_width": "16rem",
 }
 html_sidebars = {"**": ["about.html", "searchfield.html", "navigation.html"]}
