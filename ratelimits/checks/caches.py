@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from ratelimits.conf import conf
 from ratelimits.exceptions import InvalidStore
-from ratelimits.stores import backend_of, fitting
+from ratelimits.stores import backend_of, fitting, is_in_memory
 
 from .base import is_on, is_production, meant, shown
 
@@ -57,9 +57,10 @@ def _uncounted(alias: str, backend: BaseCache) -> list[CheckMessage]:
     if isinstance(backend, DummyCache):
         text = f"{name} is a DummyCache, with which nothing is counted and nobody limited."
         return [Warning(text, hint=f"Use Redis:{REDIS}", id="ratelimits.W011")]
-    if isinstance(backend, LocMemCache):
+    if is_in_memory(backend):
+        kind = "LocMemCache" if isinstance(backend, LocMemCache) else "fakeredis"
         text = (
-            f"{name} is a LocMemCache, with which each process counts alone: callers get their "
+            f"{name} is a {kind}, with which each process counts alone: callers get their "
             "limits once per process, and afresh at each restart."
         )
         hint = (

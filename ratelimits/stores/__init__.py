@@ -97,7 +97,7 @@ def backend_of(alias: str) -> BaseCache:
 
 def fitting(backend: BaseCache, alias: str, timeout: float) -> Store:
     """The store that fits a backend. Raises InvalidStore if there is none."""
-    if isinstance(backend, LocMemCache):
+    if is_in_memory(backend):
         return MemoryStore()
     if is_redis(backend):
         from .redis import RedisStore
@@ -123,12 +123,33 @@ def fitting(backend: BaseCache, alias: str, timeout: float) -> Store:
     )
 
 
-def is_redis(backend: BaseCache) -> bool:
+def is_in_memory(cache: object) -> bool:
+    """Whether a cache is in the memory of this process: a LocMemCache, or tests' fakeredis.
+
+    That one counts by no script of ours, and needs none: nobody else sees what is in it.
+    """
+    return isinstance(cache, LocMemCache) or (is_redis(cache) and _is_fake(cache))
+
+
+def _is_fake(backend: object) -> bool:
+    from .redis_alias import pool_of
+
+    try:
+        kind = pool_of(backend).connection_class
+    except Exception:
+        # What makes no client is told of by who needs one.
+        return False
+    # Any callable may make connections.
+    places = [getattr(each, "__module__", "") for each in getattr(kind, "__mro__", (kind,))]
+    return any(place.partition(".")[0] == "fakeredis" for place in places)
+
+
+def is_redis(backend: object) -> bool:
     """Django's own Redis backend or django-redis's."""
     return isinstance(backend, RedisCache) or _is_django_redis(backend)
 
 
-def _is_django_redis(backend: BaseCache) -> bool:
+def _is_django_redis(backend: object) -> bool:
     return any(
         f"{kind.__module__}.{kind.__qualname__}" == "django_redis.cache.RedisCache"
         for kind in type(backend).__mro__

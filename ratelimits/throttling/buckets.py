@@ -7,7 +7,7 @@ import secrets
 from functools import lru_cache
 from typing import Any
 
-from django.core.cache.backends.locmem import LocMemCache
+from django.core.cache.backends.base import BaseCache
 from django.core.exceptions import ImproperlyConfigured
 from rest_framework import throttling
 
@@ -16,7 +16,7 @@ from ratelimits.entering import InCode
 from ratelimits.keys import digest
 from ratelimits.limits import SECOND, Limit, Owner
 from ratelimits.rates import MAX_QUOTA, Rate
-from ratelimits.stores import counts_alone
+from ratelimits.stores import counts_alone, is_in_memory
 from ratelimits.stores.base import Slot
 from ratelimits.tenants import by_user
 from ratelimits.validation import MAX_LOG
@@ -90,7 +90,7 @@ def _mark(throttle: Any) -> str:
     Only where both are in the memory of one process. A shared cache forgets our counts itself.
     """
     cache = getattr(getattr(throttle.cache, "get", None), "__self__", None)
-    if not isinstance(cache, LocMemCache) or not counts_alone():
+    if not isinstance(cache, BaseCache) or not counts_alone() or not is_in_memory(cache):
         return ""
     cache.add(MARK, secrets.token_hex(8), timeout=None)
     return str(cache.get(MARK))

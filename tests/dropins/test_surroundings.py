@@ -11,11 +11,13 @@ from adrf.views import APIView as AsyncAPIView
 from django.core.cache import cache
 from django.test import AsyncRequestFactory, Client, RequestFactory
 from django.urls import path
+from fakeredis import FakeRedisConnection
 from rest_framework import throttling as theirs
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
+from ratelimits.checks.caches import check_cache
 from ratelimits.stores.memory import MemoryStore
 from ratelimits.throttling import UserRateThrottle
 from tests.doors import left, statuses
@@ -212,6 +214,27 @@ def test_without_the_app_there_is_no_table_to_count_in(
     settings.CACHES = database_caches()
     assert [Two().allow_request(made_up(), made_up()) for _ in range(3)] == [True, True, False]
     assert 'Add "ratelimits" to INSTALLED_APPS' in caplog.text
+
+
+DJANGO_REDIS: dict[str, Any] = {"CONNECTION_POOL_KWARGS": {"connection_class": FakeRedisConnection}}
+FAKES: dict[str, dict[str, Any]] = {
+    "django_redis.cache.RedisCache": DJANGO_REDIS,
+    "django.core.cache.backends.redis.RedisCache": {"connection_class": FakeRedisConnection},
+}
+
+
+@pytest.mark.parametrize("backend", list(FAKES))
+def test_tests_of_projects_with_fakeredis(
+    backend: str, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is in the memory of the process, and so are the counts, until it is cleared."""
+    settings.CACHES = redis_caches(f"redis://{backend}:1/0", backend, **FAKES[backend])
+    settings.RATELIMITS = {}
+    for _ in range(2):
+        assert [Two().allow_request(made_up(), made_up()) for _ in range(3)] == [True, True, False]
+        cache.clear()
+    assert [each for each in caplog.records if each.levelname == "ERROR"] == []
+    assert [each.id for each in check_cache()] == ["ratelimits.W010"]
 
 
 def test_the_cache_of_a_process_is_nothing_to_shared_counts(on_redis: Any, settings: Any) -> None:
