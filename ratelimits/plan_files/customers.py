@@ -192,9 +192,11 @@ def _read_rate(
     path = (*owner, OWN_LIMITS.section, name)
     before = found.present.get(path)
     limit = sold.get(name)
-    # One that only other plans have is of the same scope as theirs.
-    like = limit or known.get(name)
-    row = copy(before.row) if before else OWN_LIMITS.make(name, _taken_over(like))
+    taken_over = _taken_over(limit or known.get(name))
+    if limit is None:
+        # That another plan has it in shadow says nothing of this one.
+        taken_over.pop("mode", None)
+    row = copy(before.row) if before else OWN_LIMITS.make(name, taken_over)
     row.rate = read_rate(text)
     if limit is None and before is None:
         found.beside[name] += 1

@@ -249,6 +249,7 @@ def test_a_limit_that_the_plan_has_not_is_told_of(customers: Any) -> None:
 
 def test_a_limit_of_other_plans_is_of_their_scope(customers: Any) -> None:
     """Or else a rate for searching would hold for everything."""
+    PlanLimit.objects.filter(name="search").update(mode="shadow")
     ended = customers("key,rate:search\nuser:9,7/m\n")
     assert ended.err == (
         'rate:search: 1 tenant gets one limit more, since its plan has no limit "search".\n'
