@@ -53,6 +53,7 @@ html_theme = "alabaster"
 html_theme_options = {
     "description": "Rate limits for Django APIs that paying customers can rely on",
     "page_width": "min(80rem, 96%)",
+    "body_max_width": "60rem",
     "sidebar_width": "16rem",
 }
 html_sidebars = {"**": ["about.html", "searchfield.html", "navigation.html"]}
