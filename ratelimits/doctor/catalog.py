@@ -41,12 +41,12 @@ def look() -> Iterator[Finding]:
     alias = rows.write_alias()
     value = {"alias": alias, "readable": False, "unapplied": []}
     try:
-        unapplied = within_patience(alias, lambda: _unapplied(alias))
-        if unapplied:
+        missing = within_patience(alias, lambda: unapplied(alias))
+        if missing:
             text = _('not applied to the database "%(alias)s": %(names)s')
-            text %= {"alias": alias, "names": ", ".join(unapplied)}
+            text %= {"alias": alias, "names": ", ".join(missing)}
             advice = _("Run: manage.py migrate ratelimits")
-            yield Finding("catalog", "problem", text, advice, {**value, "unapplied": unapplied})
+            yield Finding("catalog", "problem", text, advice, {**value, "unapplied": missing})
             return
         read = within_patience(alias, lambda: _read(alias))
     except Exception as error:
@@ -62,7 +62,7 @@ def look() -> Iterator[Finding]:
     yield from _findings(alias, read)
 
 
-def _unapplied(alias: str) -> list[str]:
+def unapplied(alias: str) -> list[str]:
     """The names of our migrations that the database lacks."""
     executor = MigrationExecutor(connections[alias])
     targets = executor.loader.graph.leaf_nodes("ratelimits")

@@ -12,6 +12,7 @@ from django.utils.translation import gettext, ngettext
 
 from ratelimits import rows
 from ratelimits.conf import conf
+from ratelimits.management.databases import fault_of
 from ratelimits.management.history import user_of
 from ratelimits.plan_files.applying import apply
 from ratelimits.plan_files.comparing import Difference, compare
@@ -55,7 +56,7 @@ class Command(BaseCommand):
         except BadFile as error:
             raise _fault(file, error) from error
         except Error as error:
-            raise CommandError(f"{alias}: {error}", returncode=FAULT) from error
+            raise CommandError(fault_of(error), returncode=FAULT) from error
         self._tell(difference, diff)
         if conf.PLAN and any(change.action == "remove" for change in difference.changes):
             told = gettext("The setting PLAN may put tenants on plans that no row is on.")

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error
 
 from ratelimits import rows
+from ratelimits.management.databases import fault_of
 from ratelimits.plan_files.writing import text_of
 
 FAULT = 2
@@ -27,5 +28,5 @@ class Command(BaseCommand):
         try:
             text = text_of(alias)
         except Error as error:
-            raise CommandError(f"{alias}: {error}", returncode=FAULT) from error
+            raise CommandError(fault_of(error), returncode=FAULT) from error
         self.stdout.write(text, ending="")

@@ -14,6 +14,7 @@ from django.utils.translation import gettext, ngettext
 
 from ratelimits import rows
 from ratelimits.extras import lacking
+from ratelimits.management.databases import fault_of
 from ratelimits.management.history import user_of
 from ratelimits.plan_files import customers, from_drf
 from ratelimits.plan_files.applying import apply
@@ -78,7 +79,7 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{csv}: {error}", returncode=FAULT) from error
         except Error as error:
-            raise CommandError(f"{alias}: {error}", returncode=FAULT) from error
+            raise CommandError(fault_of(error), returncode=FAULT) from error
         if json:
             self.stdout.write(_dumped(changes, hints, dry_run))
         else:

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error
 from django.utils.translation import gettext as _
 
+from ratelimits.management.databases import fault_of
 from ratelimits.management.history import enter, user_of
 from ratelimits.models import SwitchTo
 from ratelimits.switching import ModeNow, mode_now, seconds_of, spread, switch
@@ -56,9 +57,7 @@ class Command(BaseCommand):
                 self._switch(mode, **options)
             now, late = mode_now(), spread() if mode else ""
         except Error as error:
-            raise CommandError(
-                _("The database can't be reached: %s") % error, returncode=FAILED
-            ) from error
+            raise CommandError(fault_of(error), returncode=FAILED) from error
         self.stdout.write(_dumped(now) if json else _told(now))
         if late:
             self.stderr.write(self.style.WARNING(late))

@@ -11,6 +11,7 @@ from django.db import Error
 from django.utils.translation import gettext
 
 from ratelimits.checks.base import meant
+from ratelimits.management.databases import fault_of
 from ratelimits.plan_files.reading import BadFile, read
 from ratelimits.replay import formats, plans, report, sources
 from ratelimits.replay.calls import Log, Reading
@@ -38,7 +39,9 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         try:
             self._try(**options)
-        except (Error, OSError, UnicodeDecodeError) as error:
+        except Error as error:
+            raise CommandError(fault_of(error), returncode=FAULT) from error
+        except (OSError, UnicodeDecodeError) as error:
             raise CommandError(str(error), returncode=FAULT) from error
 
     def _try(self, *, logs: list[str], plan: str, top: int, **options: Any) -> None:

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_noop, ngettext
 
 from ratelimits import limiter, rows
 from ratelimits.exceptions import RateLimitError, StoreUnavailable
+from ratelimits.management.databases import fault_of
 from ratelimits.management.history import enter, user_of
 from ratelimits.standing import standing_of
 from ratelimits.stores import counts_alone
@@ -68,7 +69,7 @@ class Command(BaseCommand):
         except (RateLimitError, Error) as error:
             fault = _("%(done)s; then it failed: %(error)s") % {
                 "done": _number(len(done)),
-                "error": error,
+                "error": fault_of(error) if isinstance(error, Error) else error,
             }
         if json:
             self.stdout.write(_dumped(done, dry_run, fault))

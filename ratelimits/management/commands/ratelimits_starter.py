@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from django.core.management.base import BaseCommand, CommandParser
-from django.db import router, transaction
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error, router, transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from ratelimits.management.databases import fault_of
 from ratelimits.models import Plan, PlanLimit
 
 
@@ -52,7 +53,12 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, add_missing: bool, **options: Any) -> None:
-        alias = router.db_for_write(Plan)
+        try:
+            self._create_all(router.db_for_write(Plan), add_missing)
+        except Error as error:
+            raise CommandError(fault_of(error)) from error
+
+    def _create_all(self, alias: str, add_missing: bool) -> None:
         with transaction.atomic(using=alias):
             present = set(Plan.objects.using(alias).values_list("slug", flat=True))
             if present and not add_missing:
