@@ -224,6 +224,20 @@ def test_a_limit_in_code(client: Client, url: str, name: str) -> None:
             assert "RateLimit" not in client.get(url).headers
 
 
+def test_the_innermost_one_counts(client: Client) -> None:
+    with override("5/d", name="login", in_code=True):
+        with override("2/d", name="login", in_code=True):
+            assert left(client.get("/code")) == {"login": 1}
+        with override("unlimited", name="login", in_code=True):
+            assert "RateLimit" not in client.get("/code").headers
+        assert left(client.get("/code")) == {"login": 4}
+
+
+def test_everybody_keeps_what_is_around_others() -> None:
+    with override("5/d"), override("4/d", tenant="acme"), override("3/d", name="more"):
+        assert remaining("acme") == {"api": 4, "more": 2}
+
+
 # How long it holds.
 
 
