@@ -8,6 +8,8 @@ from typing import Any
 
 from ratelimits.client.headers import parse_quota
 from ratelimits.edits import shared
+from ratelimits.limits import Decision, Outcome
+from ratelimits.receipts.urns import found_in
 from ratelimits.requests import decision_of
 
 VIOLATED = "violated-policies"
@@ -54,18 +56,28 @@ def violated(response: Any) -> list[str] | None:
 
     Empty if it was the store that was away.
     """
+    decision = _decision(response)
+    if decision is not None and not decision.allowed:
+        return [outcome.name for outcome in decision.violated]
     problem = _problem(response)
-    if VIOLATED in problem:
+    # Others may have such a list, too, and a project may pass on what they said.
+    if VIOLATED in problem and found_in(str(problem.get("instance"))):
         return [str(name) for name in problem[VIOLATED]]
-    request = getattr(response, "wsgi_request", None) or getattr(response, "asgi_request", None)
-    decision = None if request is None else decision_of(request)
-    if decision is not None:
-        return None if decision.allowed else [outcome.name for outcome in decision.violated]
-    if response.status_code != 429:
+    if response.status_code != 429 or _request(response) is not None:
         return None
     # A page for a browser, or an answer of the project's own.
     empty = [quota.name for quota in parse_quota(response.headers) if quota.remaining == 0]
     return empty or None
+
+
+def _request(response: Any) -> Any:
+    """What was asked, which clients of Django and DRF keep; None for other responses."""
+    return getattr(response, "wsgi_request", None) or getattr(response, "asgi_request", None)
+
+
+def _decision(response: Any) -> Decision | None:
+    request = _request(response)
+    return None if request is None else decision_of(request)
 
 
 def _problem(response: Any) -> Mapping[str, Any]:
@@ -74,29 +86,53 @@ def _problem(response: Any) -> Mapping[str, Any]:
     data = getattr(response, "data", None)
     if data is None and "json" in (response.headers.get("Content-Type") or ""):
         try:
-            data = json.loads(response.content)
+            data = json.loads(_content(response))
         except ValueError:
             return {}
     return data if isinstance(data, Mapping) else {}
+
+
+def _content(response: Any) -> bytes:
+    """The body; empty for a stream that has not been read, or whose chunks are gone."""
+    try:
+        content: bytes = response.content
+    except (AttributeError, RuntimeError):
+        return b""
+    return content
 
 
 def _why(response: Any) -> str:
     """Why nobody was refused."""
     if shared.mode != "enforce":
         return f'The mode of all limits is "{shared.mode}".'
-    quotas = parse_quota(response.headers)
-    if not quotas:
+    left = _left(response)
+    if not left:
         return "No limit has counted it: has its view a door, and its caller a plan?"
-    left = [f'"{quota.name}" has {quota.remaining} of {quota.limit} left' for quota in quotas]
     return f"{', '.join(left)}."
+
+
+def _left(response: Any) -> list[str]:
+    """What is left of each limit that has counted it."""
+    decision = _decision(response)
+    if decision is not None:
+        return [_told(outcome) for outcome in decision.outcomes]
+    quotas = parse_quota(response.headers)
+    return [f'"{quota.name}" has {quota.remaining} of {quota.limit} left' for quota in quotas]
+
+
+def _told(outcome: Outcome) -> str:
+    limit = outcome.limit
+    shadow = ", and is in shadow" if limit.is_shadow else ""
+    return f'"{limit.name}" has {outcome.remaining} of {limit.capacity} left{shadow}'
 
 
 def _elsewhere(response: Any) -> str:
     rendered = getattr(response, "is_rendered", True)
-    told = getattr(response, "content" if rendered else "data", b"")
+    told = _content(response) if rendered else getattr(response, "data", b"")
     shown = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
     return f"Nothing of ratelimits answered {response.status_code}: {shown[:MOST]!r}"
 
 
 def _quoted(names: list[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
+    # The older fields do not say which one they are about.
+    return ", ".join(f'"{name}"' if name else "one that is not named" for name in names)

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 import requests
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client, RequestFactory, override_settings
 from django.urls import path
 from rest_framework.response import Response
@@ -59,7 +59,20 @@ def streaming(request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(iter([b"x"]), status=429)
 
 
+def passed_on(request: HttpRequest) -> HttpResponse:
+    """What somebody else has said."""
+    told = {"violated-policies": ["theirs"], "instance": "/orders/7"}
+    return JsonResponse(told, status=429, headers={"RateLimit": '"theirs";r=0;t=5'})
+
+
+def lines(request: HttpRequest) -> StreamingHttpResponse:
+    return StreamingHttpResponse(iter([b"{}"]), content_type="application/x-ndjson")
+
+
 urlpatterns = [
+    path("passed-on", passed_on),
+    path("counted-passed-on", ratelimit()(passed_on)),
+    path("lines", ratelimit()(lines)),
     path("plan", View.as_view()),
     path("drop-in", DropIn.as_view()),
     path("theirs", Theirs.as_view()),
@@ -191,7 +204,55 @@ def test_how_long_a_refusal_holds_is_told(client: Client) -> None:
     assert told.endswith("It would never pass.")
 
 
-@pytest.mark.parametrize("url", ["/too-many", "/counted-too-many", "/theirs", "/streaming"])
+@pytest.mark.parametrize("headers", [[], ["x-ratelimit"]])
+def test_fields_that_say_less(client: Client, headers: list[str]) -> None:
+    with override_settings(RATELIMITS={"HEADERS": headers}), override("1/d"):
+        first = client.get("/plan")
+        page = client.get("/plan", headers={"Accept": BROWSER})
+    assert_limited(page, "api")
+    told = fails(assert_limited, first)
+    assert told == 'Not limited: the answer is 200. "api" has 0 of 1 left.'
+    if headers:
+        received = over_http("requests", page)
+        assert_limited(received)
+        told = fails(assert_limited, received, "api")
+        assert told == 'Limited by one that is not named, not by "api".'
+
+
+def test_a_limit_in_shadow(client: Client) -> None:
+    with override("1/d", mode="shadow"):
+        told = fails(assert_limited, [client.get("/plan") for _ in range(2)][-1])
+    assert told == 'Not limited: the answer is 200. "api" has 0 of 1 left, and is in shadow.'
+
+
+def test_streams_whatever_is_in_them(client: Client) -> None:
+    with override("1/d"):
+        first, second = client.get("/lines"), client.get("/lines")
+    are_told(second, first)
+
+
+@pytest.mark.parametrize("accept", ["*/*", BROWSER])
+def test_answers_that_have_not_been_read(client: Client, accept: str) -> None:
+    with override("1/d"):
+        answers = [client.get("/plan", headers={"Accept": accept}) for _ in range(2)]
+    first, second = (
+        httpx.Response(each.status_code, headers=each.headers, stream=httpx.ByteStream(b"{}"))
+        for each in answers
+    )
+    are_told(second, first)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "/too-many",
+        "/counted-too-many",
+        "/theirs",
+        "/streaming",
+        "/passed-on",
+        "/counted-passed-on",
+    ],
+)
 def test_refusals_of_others_are_none_of_ours(client: Client, url: str) -> None:
     with override("9/d"):
         response = client.get(url)
