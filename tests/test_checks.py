@@ -319,6 +319,11 @@ def test_the_hint_shows_the_right_order() -> None:
     assert f'"{CORS}", "{OURS}"' in str(message.hint)
 
 
+def test_middleware_whose_name_is_lazy() -> None:
+    """Django imports it all the same, so that no command should fail for it."""
+    assert ids(MIDDLEWARE=[lazystr(OURS), lazystr(CORS)], CORS_EXPOSE_HEADERS=["*"]) == ["W022"]
+
+
 def test_protect_needs_the_middleware() -> None:
     message = only(MIDDLEWARE=MIDDLEWARE, RATELIMITS={"PROTECT": ["/api/"]})
     assert (message.id, message.level) == ("ratelimits.E020", ERROR)

@@ -56,7 +56,8 @@ def meant(value: object, known: Iterable[str]) -> str | None:
 
 def quoted(words: Iterable[str]) -> str:
     """Words as one writes them in Python, in double quotes as everywhere in the messages."""
-    return ", ".join(map(json.dumps, words))
+    # Settings may hold lazy ones.
+    return ", ".join(json.dumps(str(word)) for word in words)
 
 
 def shown(value: object) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 from django.core.checks import WARNING
+from django.utils.functional import lazystr
 from django_tenants.cache import make_key
 
+from ratelimits.apps import RateLimitsConfig
 from ratelimits.stores.database_opening import own_settings
 from tests.checking import REDIS, ids, only
 from tests.fresh import PATIENT
@@ -88,7 +91,18 @@ def test_as_it_is_shown() -> None:
 
 
 @pytest.mark.parametrize("alias", ["default", "limits"])
-@pytest.mark.parametrize("function", [make_key, "django_tenants.cache.make_key"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        make_key,
+        "django_tenants.cache.make_key",
+        # As a project may have it.
+        f"{__name__}.make_key",
+        lazystr("django_tenants.cache.make_key"),
+        partial(make_key),
+    ],
+    ids=str,
+)
 def test_keys_by_schema_are_told_of(alias: str, function: Any) -> None:
     """And what is to be pasted helps."""
     url = "redis://127.0.0.1:6379/1"
@@ -103,10 +117,14 @@ def test_keys_by_schema_are_told_of(alias: str, function: Any) -> None:
 
 
 def test_other_keys_are_not() -> None:
-    for function in (None, "project.keys.make_key", lambda *args: "key"):
+    for function in (None, "project.keys.make_key", lambda *args: "key", partial(len)):
         caches = {"default": {**REDIS["default"], "KEY_FUNCTION": function}}
         assert "W014" not in ids(CACHES=caches)
     assert ids(RATELIMITS={"CACHE": None}) == ["E003"]
+
+
+class Ours(RateLimitsConfig):
+    """As projects make them, to say how an app is called."""
 
 
 INSTALLED = {"public": {"APPS": ["ratelimits"]}, "shop": {"APPS": ["orders"]}}
@@ -117,6 +135,8 @@ INSTALLED = {"public": {"APPS": ["ratelimits"]}, "shop": {"APPS": ["orders"]}}
     [
         ({"TENANT_APPS": ["orders", "ratelimits"]}, ["W033"]),
         ({"TENANT_APPS": ["ratelimits.apps.RateLimitsConfig"]}, ["W033"]),
+        ({"TENANT_APPS": ["orders", f"{__name__}.Ours"]}, ["W033"]),
+        ({"TENANT_APPS": [lazystr("ratelimits")]}, ["W033"]),
         ({"TENANT_APPS": ["orders", "ratelimits_of_ours"]}, []),
         ({"SHARED_APPS": ["ratelimits"], "TENANT_APPS": ["orders"]}, []),
         ({"TENANT_TYPES": INSTALLED}, []),
@@ -126,6 +146,13 @@ INSTALLED = {"public": {"APPS": ["ratelimits"]}, "shop": {"APPS": ["orders"]}}
 )
 def test_plans_of_each_customer_are_told_of(settings: Any, expected: list[str]) -> None:
     assert ids(**settings) == expected
+
+
+@pytest.mark.parametrize("value", [None, 7, "ratelimits", [7], [("ratelimits", "Limits")], {}])
+def test_settings_that_only_have_the_same_names(value: Any) -> None:
+    """Whoever has no such schemas may call anything like that: no command should fail for it."""
+    for types in (value, {"shop": value}, {"shop": {"APPS": value}}):
+        assert ids(TENANT_APPS=value, TENANT_TYPES=types) == []
 
 
 def test_connections_of_an_engine_of_another_app() -> None:
