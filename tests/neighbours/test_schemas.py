@@ -101,7 +101,7 @@ def test_as_it_is_shown() -> None:
         lazystr("django_tenants.cache.make_key"),
         partial(make_key),
     ],
-    ids=str,
+    ids=["function", "path", "path of ours", "lazy", "partial"],
 )
 def test_keys_by_schema_are_told_of(alias: str, function: Any) -> None:
     """And what is to be pasted helps."""
