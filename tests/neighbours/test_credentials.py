@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
@@ -96,6 +97,9 @@ def keys(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     with connection.schema_editor() as editor:
         editor.create_model(APIKey)
     yield APIKey.objects
+    # As its app was installed for the first time: pages of the admin would look for the app.
+    if admin.site.is_registered(APIKey):
+        admin.site.unregister(APIKey)
     with connection.schema_editor() as editor:
         editor.delete_model(APIKey)
 
