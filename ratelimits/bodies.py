@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
@@ -13,6 +14,8 @@ from django.http.request import RawPostDataException
 
 # Most requests bring no form that Django would parse from a stream.
 NOTHING = nullcontext()
+# Characters. No name of an account is longer, and those of Unicode take their time.
+MOST = 1000
 
 
 def keeping_body(request: Any) -> AbstractContextManager[None]:
@@ -41,22 +44,41 @@ def _reading_first(request: Any) -> Iterator[None]:
 def field_of(request: Any, name: str) -> str | None:
     """A field of a form or of a JSON object in the body, None if it is not there.
 
-    A form that can't be parsed raises what it would raise in the view, to be answered with 400:
-    Django tells it but once, and then gives an empty form.
+    As one value in all its spellings. A form that can't be parsed raises what it would raise in
+    the view, to be answered with 400: Django tells it but once, and then gives an empty form.
     """
     # DRF's request has parsed data, to which the same applies.
-    data = request.data if hasattr(request, "data") else _posted(request)
+    data = request.data if hasattr(request, "data") else _posted(request, name)
     value = data.get(name) if hasattr(data, "get") else None
-    return str(value) if isinstance(value, str | int | float) else None
+    return _spelled(str(value)) if isinstance(value, str | int | float) else None
 
 
-def _posted(request: Any) -> Any:
+def _spelled(value: str) -> str:
+    """One of all spellings that a login may take for the same account.
+
+    Django's form does so for spaces around and for forms of Unicode, databases and email do for
+    case: who guesses passwords must not have a bucket for each.
+    """
+    value = value.strip()
+    if len(value) > MOST:
+        return value
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", value).casefold())
+
+
+def _posted(request: Any, name: str) -> Any:
+    """A form that has the field, or JSON.
+
+    Views that read JSON themselves may not ask what the client calls it.
+    """
     kind = request.content_type or ""
     if kind == "application/json" or kind.endswith("+json"):
         return _json(request)
     if _fits_in_memory(request):
         _read(request)
-    return request.POST
+    if name in request.POST:
+        return request.POST
+    # Unless it is a stream that is the view's to read.
+    return _json(request) if hasattr(request, "_body") else None
 
 
 def _read(request: Any) -> None:

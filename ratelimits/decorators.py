@@ -31,11 +31,11 @@ def ratelimit(
     """Limit a view by the tenant's plan, or by a rate that is written here.
 
     `by` is whose bucket it is: "tenant", "ip", "user", "header:NAME" (one that your own proxy
-    sets), "field:NAME" of the form or JSON body, or a callable(request); a callable that gives
-    None does not limit, and what is missing counts by address. `rate` and `cost` may be
-    callables of the request too; a rate of None is no limit. `name` is published; views that
-    share one share the bucket. Works on functions, methods and classes, sync and async, in any
-    order with other decorators. Decorators directly above each other are one take.
+    sets), "field:NAME" of the form or JSON body in all its spellings, or a callable(request); a
+    callable that gives None does not limit, and what is missing counts by address. `rate` and
+    `cost` may be callables of the request too; a rate of None is no limit. `name` is published;
+    views that share one share the bucket. Works on functions, methods and classes, sync and
+    async, in any order with other decorators. Decorators directly above each other are one take.
 
     Raises ValueError for what can't be counted, TypeError above a view of DRF for what depends on
     who is authenticated there.

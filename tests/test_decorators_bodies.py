@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -14,6 +15,7 @@ from rest_framework.decorators import api_view
 from rest_framework.response import Response
 
 from ratelimits.decorators import ratelimit
+from ratelimits.testing import fresh_counts
 from tests.doors import left, request
 from tests.views import KINDS, SERVERS, AnyClient, function, hello
 
@@ -73,6 +75,50 @@ def test_json_without_the_field(body: bytes) -> None:
     for address in ("192.0.2.1", "192.0.2.2"):
         assert posts(view, body, REMOTE_ADDR=address)
         assert not posts(view, body, REMOTE_ADDR=address)
+
+
+@pytest.mark.parametrize(
+    "spelling", ["ada", " ada", "ada\t\n", "ada\u3000", "ADA", "\uff21da", "\u24d0\u24d3\u24d0"]
+)
+def test_spellings_that_a_login_form_takes_for_one(spelling: str) -> None:
+    """Whoever guesses at one account has one bucket for it."""
+    view = ratelimit("1/d", by="field:username")(hello)
+    for body, kind in (
+        (json.dumps({"username": spelling}), "application/json"),
+        (urlencode({"username": spelling}), "application/x-www-form-urlencoded"),
+    ):
+        with fresh_counts():
+            assert posts(view, json.dumps({"username": "Ada"}))
+            assert not posts(view, body, kind, REMOTE_ADDR="192.0.2.9")
+
+
+@pytest.mark.parametrize("other", ["ada.", "a da", "ad\u00e4", "x" * 5000, "\ud800", "\0"])
+def test_spellings_that_are_others(other: str) -> None:
+    view = ratelimit("1/d", by="field:username")(hello)
+    assert posts(view, json.dumps({"username": "ada"}))
+    assert posts(view, json.dumps({"username": other}))
+    assert not posts(view, json.dumps({"username": other}), REMOTE_ADDR="192.0.2.9")
+
+
+@pytest.mark.parametrize(
+    "kind", ["", "text/plain", "application/x-www-form-urlencoded", "application/octet-stream"]
+)
+def test_json_that_the_client_calls_otherwise(kind: str) -> None:
+    """As curl does, and as whoever guesses does where the view does not ask."""
+    view = ratelimit("1/d", by="field:username")(hello)
+    body = json.dumps({"username": "bob"})
+    assert posts(view, body, kind)
+    assert not posts(view, body, kind, REMOTE_ADDR="192.0.2.9")
+    assert not posts(view, body, REMOTE_ADDR="192.0.2.9")
+
+
+def test_a_form_is_what_the_view_sees_of_it() -> None:
+    """Whatever else its body could be read as."""
+    view = ratelimit("1/d", by="field:username")(hello)
+    kind = "application/x-www-form-urlencoded"
+    assert posts(view, '{"username": "bob", "x": "&username=ada&"}', kind)
+    assert posts(view, "username=bob", kind)
+    assert not posts(view, "username=ada", kind)
 
 
 def reading(request: HttpRequest) -> HttpResponse:

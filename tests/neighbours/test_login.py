@@ -11,6 +11,7 @@ from django.contrib.auth.views import LoginView
 from django.test import Client
 from django.urls import include, path, reverse
 
+from ratelimits.testing import fresh_counts
 from tests.doors import is_silent, left, make_plan
 from tests.neighbours.accounts import acting as accounts
 from tests.neighbours.page import as_module, sample
@@ -24,6 +25,7 @@ HERE = "/accounts/login/"
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("still")]
 Try = Callable[..., Any]
+SPELLINGS = ["ada", " ada", "ada\t ", "\uff41da"]
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +73,17 @@ def test_twenty_an_hour_by_account(attempt: Try) -> None:
     # From anywhere, with the right password too; but nobody else.
     assert attempt("ada", "198.51.100.1", "right").status_code == 429
     assert attempt("bob", "198.51.100.1").status_code == 200
+
+
+def test_an_account_however_it_is_written(attempt: Try) -> None:
+    """The form logs in all of these as the same user."""
+    tries = [attempt(name, f"192.0.2.{number}") for number, name in enumerate(SPELLINGS * 5)]
+    assert [answer.status_code for answer in tries] == [200] * 20
+    for number, name in enumerate(SPELLINGS):
+        assert attempt(name, f"198.51.100.{number}", "right").status_code == 429
+    with fresh_counts():
+        for number, name in enumerate(SPELLINGS):
+            assert attempt(name, f"198.51.100.{number}", "right").status_code == 302
 
 
 def test_both_doors_share_what_is_named_alike(attempt: Try) -> None:
