@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.auth import urls as accounts_urls
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.test import Client
-from django.urls import include, path, reverse
+from django.urls import include, path, resolve, reverse
 
+from ratelimits.decorators import ratelimit
 from ratelimits.testing import fresh_counts
 from tests.doors import is_silent, left, make_plan
 from tests.neighbours.accounts import acting as accounts
@@ -19,12 +21,13 @@ from tests.processes import run_processes
 
 OURS = "ratelimits.middleware.RateLimitMiddleware"
 LOGIN_REQUIRED = "django.contrib.auth.middleware.LoginRequiredMiddleware"
-NAMES = sample("def guarded", "def all_limited")
+NAMES = sample("def guarded", "def limited")
 ADMIN = "/admin/login/?next=/admin/"
 HERE = "/accounts/login/"
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("still")]
 Try = Callable[..., Any]
+one = ratelimit("1/d", by="ip", methods=["POST"], name="one")
 SPELLINGS = ["ada", " ada", "ada\t ", "\uff41da"]
 
 
@@ -119,6 +122,19 @@ def test_every_form_of_what_is_included() -> None:
     assert {answer.status_code for answer in answers} == {200}
     assert client.post(reset, {"email": "x"}).status_code == 429
     assert client.get(reset).status_code == 200
+
+
+def test_what_is_included_may_include_others(settings: Any) -> None:
+    """With names and arguments of their own, as allauth has them."""
+    inner = (accounts_urls.urlpatterns, "inner")
+    shown = path("<int:shop>/", include(inner, namespace="of-shop"), {"extra_context": {}})
+    urls = as_module({"urlpatterns": [NAMES["limited"](path("all/", include([shown])), one)]})
+    settings.ROOT_URLCONF = urls
+    assert reverse("of-shop:password_reset", args=[7]) == "/all/7/password_reset/"
+    match = resolve("/all/7/login/")
+    assert (match.kwargs, match.app_names) == ({"shop": 7, "extra_context": {}}, ["inner"])
+    answers = [Client().post("/all/7/login/", {"username": "ada"}) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 429]
 
 
 def test_a_prefix_counts_by_the_plan(settings: Any) -> None:
