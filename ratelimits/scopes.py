@@ -30,8 +30,14 @@ def scopes_of_views() -> set[str]:
 
     What is taken by name inside of a view, or chosen for each request, can't be seen.
     """
-    views = _views(get_resolver().url_patterns)
-    return {scope for view in views for scope in _scopes(view) if isinstance(scope, str) and scope}
+    return {
+        scope for view in views() for scope in _scopes(view) if isinstance(scope, str) and scope
+    }
+
+
+def views() -> Iterator[Any]:
+    """The views of all URLs."""
+    return _views(get_resolver().url_patterns)
 
 
 def _views(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[Any]:
