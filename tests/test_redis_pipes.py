@@ -25,6 +25,7 @@ from tests.conformance.conftest import redis_only
 from tests.conformance.stores import Calls, limit
 from tests.faults.fakes import fake_redis
 from tests.servers import RedisServer
+from tests.waiting import wait_until
 
 __all__ = ["redis_only"]
 
@@ -217,6 +218,29 @@ def test_loops_that_end_leave_nothing_open(redis_server: RedisServer) -> None:
         assert asyncio.run(some()) == [b"%d" % n for n in range(5)]
     gc.collect()
     assert not pipes._pipes
+
+
+async def test_to_end_those_of_all_loops(redis_server: RedisServer) -> None:
+    """On the loop that this is called on, on one that runs elsewhere, and on one that rests."""
+    pipes = pipes_to(redis_server.port)
+    before = len(clients_of(redis_server))
+    resting, elsewhere = asyncio.new_event_loop(), asyncio.new_event_loop()
+    thread = threading.Thread(target=elsewhere.run_forever)
+    try:
+        await asyncio.to_thread(resting.run_until_complete, pipes.exchange(echo(1)))
+        thread.start()
+        asked = asyncio.run_coroutine_threadsafe(pipes.exchange(echo(2)), elsewhere)
+        assert await asyncio.wrap_future(asked) == b"2"
+        assert await pipes.exchange(echo(3)) == b"3"
+        assert len(clients_of(redis_server)) == before + 3
+        pipes.close()
+        wait_until(lambda: len(clients_of(redis_server)) == before)
+        assert await pipes.exchange(echo(4)) == b"4"
+    finally:
+        elsewhere.call_soon_threadsafe(elsewhere.stop)
+        await asyncio.to_thread(thread.join)
+        for loop in (resting, elsewhere):
+            loop.close()
 
 
 async def test_where_loops_hear_of_no_sockets_threads_have_to_do(

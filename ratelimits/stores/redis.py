@@ -247,6 +247,9 @@ class RedisStore(Store):
         """See Store.close()."""
         self.connections.close()
         # Not asked for now, if nobody has needed to know so far.
+        pipes: Pipes | None = self.__dict__.get("pipes")
+        if pipes is not None:
+            pipes.close()
         cluster: Cluster | None = self.__dict__.get("cluster")
         if cluster is not None:
             cluster.close()

@@ -8,6 +8,7 @@ import ssl
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary, finalize, ref
 
@@ -149,6 +150,14 @@ def _look(reference: ref[Pipe]) -> None:
         pipe.look()
 
 
+def _running() -> asyncio.AbstractEventLoop | None:
+    """The event loop that this is called on."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 class Pipes:
     """The pipes to one server, one for each event loop that asks it."""
 
@@ -176,6 +185,18 @@ class Pipes:
                 pipe.close(reply)
             raise reply
         return reply
+
+    def close(self) -> None:
+        """End those of all loops, each on its own. Called on one of them, or by any thread."""
+        for loop, reference in list(self._pipes.items()):
+            pipe = reference()
+            if pipe is None or loop.is_closed():
+                continue
+            end = partial(pipe.close, ConnectionError("Nobody needs this connection any more."))
+            if loop.is_running() and loop is not _running():
+                loop.call_soon_threadsafe(end)
+            else:
+                end()
 
     async def _opened(self, loop: asyncio.AbstractEventLoop) -> Pipe:
         """All who ask meanwhile wait for the same one, also if the first of them gives up."""

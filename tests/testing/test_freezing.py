@@ -81,6 +81,20 @@ async def test_event_loops_go_on() -> None:
         assert (await atake("acme")).allowed
 
 
+@pytest.mark.usefixtures("on_redis")
+async def test_no_connection_of_an_event_loop_is_left(redis_server: Any) -> None:
+    """Where one loop serves all tests, there would be one more for each."""
+    with override("9/m"):
+        assert (await atake("acme")).allowed
+        before = len(redis_server.client().client_list())
+        for _ in range(5):
+            async with frozen():
+                # The first one finds out, in a thread, what kind of a server it is.
+                assert all([(await atake("acme")).allowed for _ in range(2)])
+        assert len(redis_server.client().client_list()) <= before + 1
+        assert (await atake("acme")).allowed
+
+
 @frozen("2026-11-30 12:00")
 def decorated() -> datetime:
     return django_timezone.now()
