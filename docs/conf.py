@@ -39,7 +39,7 @@ CONTENTS = {
     "More": ["/CHANGELOG"],
 }
 
-project = "ratelimits"
+project = html_title = "ratelimits"
 extensions = ["myst_parser"]
 include_patterns = ["README.md", "CHANGELOG.md", "docs/**.md"]
 # Neither what is installed nor what tools keep.
@@ -52,11 +52,13 @@ highlight_language = "text"
 html_theme = "alabaster"
 html_theme_options = {
     "description": "Rate limits for Django APIs that paying customers can rely on",
-    "page_width": "min(80rem, 96%)",
+    # Also the least width of a window in which the contents stand beside the page: a length alone.
+    "page_width": "72rem",
     "body_max_width": "60rem",
     "sidebar_width": "16rem",
 }
 html_sidebars = {"**": ["about.html", "searchfield.html", "navigation.html"]}
+html_static_path = ["static"]
 html_copy_source = False
 html_use_index = False
 html_show_sphinx = False
