@@ -49,6 +49,8 @@ def edit_plan(admin: Browser, shop: Shop) -> None:
     row = row_of(form, "requests")
     answer = admin.post(f"{PLAN}1/change/", {**form, f"{row}-rate": "5/h", f"{row}-burst": ""})
     assert answer.status == 302
+    page = said(admin.get(PLAN).body)
+    assert "“daily” never refuses anything" in page and "Dashboard" in page
 
 
 def add_tenant(admin: Browser, shop: Shop) -> None:
@@ -117,5 +119,13 @@ def test_before_it_is_real(settings: Any) -> None:
 def test_what_is_typed_into_the_admin() -> None:
     """The page says what the functions above do."""
     text = text_of(PAGE)
-    for word in ("`5/h`", "`user:2`", "name: `Acme`", "`10/h`", "`100/h`", "their import"):
+    for word in (
+        "`5/h`",
+        "“daily” never refuses anything",
+        "`user:2`",
+        "name: `Acme`",
+        "`10/h`",
+        "`100/h`",
+        "their import",
+    ):
         assert word in text
