@@ -21,18 +21,12 @@ from ratelimits.stores.base import Slot
 from ratelimits.tenants import by_user
 from ratelimits.validation import MAX_LOG
 
+from .overrides import OURS
 from .passes import Pass
 
 MARK = "ratelimits.mark"
-# Of their keys it is known what is in them.
-KNOWN = frozenset(
-    kind.get_cache_key
-    for kind in (
-        throttling.AnonRateThrottle,
-        throttling.UserRateThrottle,
-        throttling.ScopedRateThrottle,
-    )
-)
+# Where the classes are of whose keys it is known what is in them.
+KNOWN = (throttling.__name__, OURS)
 
 
 def bucket_of(throttle: Any, request: Any, passing: Pass) -> InCode:
@@ -76,8 +70,9 @@ def _limit(name: str, rate: Rate, algorithm: str, per: str, ident: str) -> Limit
 
 def _owner(throttle: Any, request: Any) -> Owner:
     """As whom people know the caller. What is in a project's own key may be secret."""
-    if type(throttle).get_cache_key not in KNOWN:
-        return Owner("by", type(throttle).__name__)
+    kind: Any = type(throttle)
+    if getattr(kind.get_cache_key, "__module__", None) not in KNOWN:
+        return Owner("by", kind.__name__)
     user = by_user(request)
     if user is None:
         return Owner("address", address_of(request))

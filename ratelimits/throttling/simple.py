@@ -21,7 +21,7 @@ from ratelimits.requests import plain
 from ratelimits.tenants import is_exempt
 
 from .buckets import bucket_of, history_of
-from .overrides import counts_by_itself, tell
+from .overrides import counts_by_itself, is_usual, tell
 from .passes import ask, note_refused, pass_of
 from .rates import read_rate
 from .refusing import publish_at_end, refuse
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
 Theirs: Any = throttling.SimpleRateThrottle
+TheirsScoped: Any = throttling.ScopedRateThrottle
 # In a tuple, where those who freeze time by replacing names of modules don't find it.
 USUAL = (Theirs.timer,)
-ALLOW = Theirs.allow_request
+ALLOW, ALLOW_SCOPED = Theirs.allow_request, TheirsScoped.allow_request
+PARSE, WAIT = Theirs.parse_rate, Theirs.wait
 
 
 class SimpleRateThrottle(throttling.SimpleRateThrottle):
@@ -51,7 +53,8 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
 
     def parse_rate(self, rate: Any) -> Any:
         """Requests and seconds, both None for no limit; see read_rate()."""
-        return read_rate(rate)
+        theirs = super().parse_rate
+        return read_rate(rate) if is_usual(theirs, PARSE) else theirs(rate)
 
     def allow_request(self, request: Request, view: APIView) -> bool:
         if Theirs.allow_request is not ALLOW:
@@ -129,9 +132,9 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
 
     def wait(self) -> float | None:
         """Seconds until the same request passes; None if waiting doesn't help."""
-        decision = self.decision
-        if decision is None or decision.allowed:
-            return super().wait()
+        decision, theirs = self.decision, super().wait
+        if decision is None or decision.allowed or not is_usual(theirs, WAIT):
+            return theirs()
         return decision.retry_after if decision.wait is None else decision.wait.total_seconds()
 
 
@@ -148,9 +151,15 @@ class ScopedRateThrottle(SimpleRateThrottle, throttling.ScopedRateThrottle):
     """Limits by user and by the view's `throttle_scope`; not a view that has none."""
 
     __init__ = throttling.ScopedRateThrottle.__init__
-    get_cache_key = throttling.ScopedRateThrottle.get_cache_key
+
+    def get_cache_key(self, request: Request, view: APIView) -> Any:
+        """By DRF's class, also where another one comes before it."""
+        return super(SimpleRateThrottle, self).get_cache_key(request, view)
 
     def allow_request(self, request: Request, view: APIView) -> bool:
+        theirs = super(SimpleRateThrottle, self).allow_request
+        if not is_usual(theirs, ALLOW_SCOPED):
+            return theirs(request, view)
         self.scope = getattr(view, self.scope_attr, None)
         if not self.scope:
             return True
