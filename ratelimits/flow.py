@@ -116,7 +116,8 @@ def count(
             taken = Taken(decision, local=True)
         if ledger is not None and is_door:
             if not taken.decision.allowed:
-                taken = yield from _nothing_taken(store, ledger, who, taken)
+                if not ledger.undecided:
+                    taken = yield from _nothing_taken(store, ledger, who, taken)
             elif ledger.waiting is not None:
                 first = yield from settle(who)
                 taken = taken if first.allowed else Taken(first, again=True)
@@ -162,11 +163,16 @@ def _nothing_taken(store: Store, ledger: Ledger, request: Any, taken: Taken) -> 
     )
 
 
-def give_back(request: Any) -> Flow[None]:
-    """Give back what doors took of a request that is refused after all."""
-    store = active_store()
-    if store is not None:
-        yield from nothing_taken(store, counted(request), Decision())
+def give_back(request: Any, refused: Decision) -> Flow[Decision]:
+    """Give back what doors took of a request that is refused after all.
+
+    Gives the refusal, with what is left by then.
+    """
+    store, ledger = active_store(), counted(request)
+    ledger.waiting = None
+    if store is None:
+        return refused
+    return (yield from nothing_taken(store, ledger, refused))
 
 
 def _counted(

@@ -32,6 +32,7 @@ class Counted:
         "now",
         "passing",
         "told",
+        "undecided",
         "waiting",
     )
 
@@ -48,6 +49,8 @@ class Counted:
         self.told: Any = None
         # The time in microseconds, as long as somebody has a clock of its own for it.
         self.now: int | None = None
+        # As long as a refusal may not be the last word: then nothing is given back for it yet.
+        self.undecided = False
         # The last pass through throttles that count each pass: see throttling/passes.py.
         self.passing: Any = None
 

@@ -41,6 +41,12 @@ def _names(function: Any) -> set[str]:
     return {"self", *code.co_names} if code is not None else set()
 
 
+def has_last_word(throttle: Any) -> bool:
+    """Whether its class has an `allow_request` of its own, which may let pass whom ours refuses."""
+    kind: Any = type(throttle)
+    return getattr(kind.allow_request, "__module__", None) != OURS
+
+
 def is_usual(method: Any, usual: Any) -> bool:
     """Whether it is what DRF has, and not what somebody has put in its place since.
 

@@ -16,6 +16,7 @@ from ratelimits.requests import counted
 
 # Kept with DRF's request, of which each view makes its own.
 PASS, REFUSED = "_ratelimits_pass", "_ratelimits_refused"
+UNDECIDED = "_ratelimits_undecided"
 
 
 class Pass:
@@ -73,19 +74,20 @@ def ask(
     peek: Callable[[], Flow[Decision]],
     take: Callable[[], Flow[Decision]],
     at: int | None = None,
+    undecided: bool = False,
 ) -> Decision:
     """Take, unless an earlier throttle has refused: then nothing is to be taken any more.
 
-    `at` is the time in microseconds, None for that of the store.
+    `at` is the time in microseconds, None for that of the store. An undecided throttle may let
+    pass who is refused; see undecided.py.
     """
-    if at is None:
-        return drive(_refused(request, peek, take) if REFUSED in vars(request) else take())
+    let_pass(request)
     ledger = counted(request)
-    ledger.now = at
+    ledger.now, ledger.undecided = at, undecided
     try:
-        return ask(request, peek, take)
+        return drive(_refused(request, peek, take) if REFUSED in vars(request) else take())
     finally:
-        ledger.now = None
+        ledger.now, ledger.undecided = None, False
 
 
 def _refused(
@@ -96,5 +98,12 @@ def _refused(
         # To be told of with the refusal that there is.
         decision = yield from take()
         if decision.allowed:
-            yield from give_back(request)
+            yield from give_back(request, Decision())
     return decision
+
+
+def let_pass(request: Any) -> None:
+    """Whoever was undecided about a request has let it pass."""
+    found = vars(request).pop(UNDECIDED, None)
+    if found is not None:
+        found.let_pass()

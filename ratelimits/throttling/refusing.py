@@ -13,6 +13,11 @@ from ratelimits.publishing.responses import publish
 from ratelimits.rendering import show
 from ratelimits.requests import decision_of, publishes_elsewhere
 
+from .passes import let_pass
+
+# Of an answer with another status nobody was refused.
+REFUSALS = (429, 503)
+
 
 class PlanThrottled(Throttled):
     """A refusal, as DRF's exception handlers know it: `detail` is a text, `wait` seconds.
@@ -46,6 +51,8 @@ def publish_at_end(view: Any) -> None:
 
     def finalize_and_publish(request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
         response = finalize(request, response, *args, **kwargs)
+        if response.status_code not in REFUSALS:
+            let_pass(request)
         if view.ratelimits_refusal is not None:
             show(request, response, view.ratelimits_refusal)
         decision = decision_of(request)

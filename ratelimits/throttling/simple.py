@@ -17,14 +17,15 @@ from ratelimits.entering import find_in_code
 from ratelimits.flow import count, take_at_door
 from ratelimits.limits import Decision
 from ratelimits.places import is_spared, said
-from ratelimits.requests import plain
+from ratelimits.requests import decision_of, plain
 from ratelimits.tenants import is_exempt
 
 from .buckets import bucket_of, history_of
-from .overrides import counts_by_itself, is_usual, tell
-from .passes import ask, note_refused, pass_of
+from .overrides import counts_by_itself, has_last_word, is_usual, tell
+from .passes import ask, let_pass, note_refused, pass_of
 from .rates import read_rate
 from .refusing import publish_at_end, refuse
+from .undecided import Undecided, forget_wait
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView
@@ -78,6 +79,9 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
         return self._ask(request, view)
 
     def _ask(self, request: Any, view: Any) -> bool:
+        forget_wait(self)
+        let_pass(request)
+        before = decision_of(request)
         # A class may have instances with keys or rates of their own at one view.
         passing = pass_of(request, (type(self), str(self.key), self.num_requests, self.duration))
         found = None if is_exempt(request) else bucket_of(self, request, passing)
@@ -89,6 +93,7 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
             peek=lambda: count(Operation.PEEK, request, 1, find),
             take=lambda: take_at_door(request, 1, find),
             at=at,
+            undecided=has_last_word(self),
         )
         self._history = None
         # Tests of projects ask throttles also without a view.
@@ -97,11 +102,18 @@ class SimpleRateThrottle(throttling.SimpleRateThrottle):
             # Before anything that may raise a refusal of its own.
             publish_at_end(view)
         passes = self.throttle_success() if self.decision.allowed else self.throttle_failure()
-        if not passes:
-            note_refused(request)
-            if is_at_view and not self.decision.allowed:
-                refuse(view, self.decision)
-        return passes
+        if passes:
+            return True
+        refused = not self.decision.allowed
+        if refused and has_last_word(self):
+            undecided = Undecided(self, request, at, passing.names[-1], before)
+            if is_at_view:
+                undecided.stand_at(view)
+            return False
+        note_refused(request)
+        if refused and is_at_view:
+            refuse(view, self.decision)
+        return False
 
     def throttle_success(self) -> bool:
         """Called for what passes. It is counted by then, also if this is overridden.
