@@ -174,6 +174,15 @@ def test_calls_of_nobody(log: Path) -> None:
     assert told(log, "--plan", "free", "--tenant", "$remote_addr")["calls"] == 15
 
 
+def test_a_log_that_does_not_know_who_calls(log: Path) -> None:
+    """As most do where callers have a key: what to say instead is told."""
+    log.write_text("".join(line(second, "-") for second in range(3)))
+    ended = replay(log, "--plan", "free")
+    assert (ended.code, "3 have no remote_user" in ended.err) == (2, True)
+    assert "Say with --tenant which field tells who called, such as remote_addr" in ended.err
+    assert replay(log, "--plan", "free", "--tenant", "remote_addr").code == 0
+
+
 def test_scopes_and_costs(log: Path) -> None:
     large = Plan.objects.get(slug="large")
     large.limits.create(name="search", rate="5/m", scope="search")

@@ -126,4 +126,8 @@ def _nothing(log: Log, options: dict[str, Any]) -> str:
         "tenant": options["tenant"],
     }
     lack = _lack(options["format"] or formats.COMBINED, _names(options)) if log.unreadable else ""
-    return "\n".join(filter(None, [told % numbers, lack]))
+    named = gettext(
+        "Say with --tenant which field tells who called, such as remote_addr, whose callers "
+        "are addresses."
+    )
+    return "\n".join(filter(None, [told % numbers, lack, named if log.nobodys else ""]))
