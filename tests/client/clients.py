@@ -1,4 +1,4 @@
-"""Clients of httpx and httpx2, sync and async, that tests drive in one way."""
+"""Clients that tests drive: of httpx and httpx2, sync and async, in one way; and of requests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+import requests
 
 from ratelimits.client.api import Api
+from ratelimits.client.requests import RateLimitAdapter
 
 NEWER = pytest.mark.min_python(3, 11)
 KINDS = [
@@ -98,3 +100,12 @@ def async_caller(request: pytest.FixtureRequest, api: Api) -> Iterator[Caller]:
 @pytest.fixture(params=KINDS)
 def caller(request: pytest.FixtureRequest, api: Api) -> Iterator[Caller]:
     yield Caller(api, *request.param)
+
+
+@pytest.fixture
+def session(api: Api) -> Iterator[requests.Session]:
+    """Of requests, with one connection at most, for which others wait."""
+    with api.session() as session:
+        session.mount("http://", RateLimitAdapter(api, pool_maxsize=1, pool_block=True))
+        session.trust_env = False
+        yield session

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import pickle
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,15 +27,6 @@ BROKEN = Reply(503, {}, b"not well")
 IN_VAIN = json.dumps({"title": "Never", "retryable": False}).encode()
 PROBLEM = {"Content-Type": "application/problem+json; charset=utf-8", "Retry-After": "2"}
 TIMEOUT = 20
-
-
-@pytest.fixture
-def session(api: Api) -> Iterator[requests.Session]:
-    """With one connection at most, for which others wait."""
-    with api.session() as session:
-        session.mount("http://", RateLimitAdapter(api, pool_maxsize=1, pool_block=True))
-        session.trust_env = False
-        yield session
 
 
 def test_a_good_answer_is_just_that(
@@ -171,63 +159,6 @@ def test_a_failing_gate_does_not_keep_the_connection(
     request = requests.Request("GET", vendor.url).prepare()
     connections: Any = adapter.get_connection_with_tls_context(request, verify=True)
     assert connections.pool.full()
-
-
-def generated() -> Iterator[bytes]:
-    yield b"once "
-    yield b"only"
-
-
-class Pipe(io.BytesIO):
-    """A file that can be read once."""
-
-    def seekable(self) -> bool:
-        return False
-
-
-class Upload(io.BytesIO):
-    """A file of which the first bytes were read before."""
-
-    def __init__(self) -> None:
-        super().__init__(b"...contents")
-        self.seek(3)
-
-
-@pytest.mark.parametrize("options", [{"data": b"body"}, {"data": "body"}, {"json": [1]}, {}])
-def test_bodies_in_memory_are_sent_again(
-    session: requests.Session, vendor: Vendor, options: dict[str, Any]
-) -> None:
-    vendor.will(REFUSED)
-    session.post(vendor.url, timeout=TIMEOUT, **options)
-    first, second = vendor.bodies
-    assert first == second
-
-
-def test_files_are_sent_again_from_where_they_were(
-    session: requests.Session, vendor: Vendor, tmp_path: Path
-) -> None:
-    vendor.will(REFUSED, REFUSED, Reply(), REFUSED)
-    session.post(vendor.url, data=Upload(), timeout=TIMEOUT)
-    assert vendor.bodies == [b"contents"] * 3
-    (tmp_path / "file").write_bytes(b"on disk")
-    with (tmp_path / "file").open("rb") as file:
-        session.post(vendor.url, data=file, timeout=TIMEOUT)
-        session.post(vendor.url, files={"file": file}, timeout=TIMEOUT)
-    assert vendor.bodies[3:5] == [b"on disk"] * 2
-
-
-@pytest.mark.parametrize("body", [generated, lambda: iter([b"once ", b"only"]), Pipe])
-def test_what_can_be_read_once_is_sent_once(
-    session: requests.Session, vendor: Vendor, gate: Turnstile, body: Any
-) -> None:
-    vendor.will(REFUSED)
-    with pytest.raises(RetryLater) as caught:
-        session.post(vendor.url, data=body(), timeout=TIMEOUT)
-    assert (caught.value.delay, caught.value.response.status_code) == (2, 429)
-    assert (len(vendor.received), gate.until, gate.slept) == (1, 2, [])
-    gate.until = 0
-    vendor.will(BROKEN)
-    assert session.put(vendor.url, data=body(), timeout=TIMEOUT).status_code == 503
 
 
 @pytest.mark.parametrize(
@@ -393,15 +324,6 @@ def test_a_stream_is_the_callers(session: requests.Session, vendor: Vendor) -> N
         # It has arrived here before the server went on.
         rest.set()
         assert b"".join(parts) == b"second"
-
-
-def test_each_hop_of_a_redirect_is_a_call(
-    session: requests.Session, vendor: Vendor, gate: Turnstile
-) -> None:
-    vendor.will(Reply(307, {"Location": "/there"}), REFUSED)
-    assert session.post(vendor.url, data=Upload(), timeout=TIMEOUT).url == f"{vendor.url}/there"
-    assert gate.entered == [0, 0, 2]
-    assert vendor.bodies == [b"contents"] * 3
 
 
 def test_prepared_requests(session: requests.Session, vendor: Vendor, gate: Turnstile) -> None:
