@@ -79,6 +79,8 @@ def everywhere(served: Gunicorn, operator: Operator) -> None:
     """The attackers have nothing left; what is switched is so in each worker from then on."""
     attacker = ATTACKERS[0]
     operator.session.headers["X-Forwarded-For"] = "203.0.113.8"
+    # It is another one of them that has used up all of its units first.
+    wait_until(lambda: served.ask("acme", address=attacker).status == 429)
     assert {answer.status for answer in ask_everywhere(served, attacker)} == {429}
     operator.switch("shadow")
     # Those who were just refused are so for a moment more, without asking.
