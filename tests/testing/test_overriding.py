@@ -292,6 +292,13 @@ def test_it_enforces_where_limits_are_off() -> None:
     assert passes("acme", 2) == [True, True]
 
 
+@override_settings(RATELIMITS={"MODE": "off"})
+def test_it_enforces_what_is_in_code_as_well(client: Client) -> None:
+    with override("5/d", name="more"):
+        assert left(client.get("/code")) == {"login": 99}
+    assert "RateLimit" not in client.get("/code").headers
+
+
 @override_settings(RATELIMITS={"MODE": "shadow"})
 def test_a_mode_that_tests_are_about_stays() -> None:
     with override("1/d"):
