@@ -69,6 +69,8 @@ class Settings:
     """
 
     def __getattr__(self, name: str) -> Any:
+        # If they are forgotten meanwhile, by another thread, so is what is noted here.
+        noted = vars(self)
         merged = {**DEFAULTS, **(getattr(settings, "RATELIMITS", None) or {})}
         for values in above:
             merged.update(values)
@@ -77,7 +79,7 @@ class Settings:
         except KeyError:
             raise AttributeError(f'RATELIMITS has no setting "{name}".') from None
         # From now on an attribute is found without this method.
-        vars(self).update(merged)
+        noted.update(merged)
         return value
 
     def imported(self, name: str) -> Callable[..., Any] | None:
@@ -90,7 +92,7 @@ class Settings:
 
     def forget(self) -> None:
         """Merge them again at the next use."""
-        vars(self).clear()
+        self.__dict__ = {}
 
 
 conf = Settings()

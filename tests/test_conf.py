@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -102,3 +103,25 @@ def test_nothing_reads_settings_when_imported() -> None:
         timeout=60,
     )
     assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+class Meanwhile(list[dict[str, Any]]):
+    """What goes before the settings, until somebody has looked: then another thread adds to it."""
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        yield from self[:]
+        if not self:
+            self.append({"MODE": "off"})
+            conf.forget()
+
+
+def test_what_is_changed_while_another_thread_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not keep what it has read by then, as for the rest of a test."""
+    conf.forget()
+    monkeypatch.setattr("ratelimits.conf.above", Meanwhile())
+    try:
+        assert conf.MODE == "enforce"
+        assert conf.MODE == "off"
+    finally:
+        monkeypatch.undo()
+        conf.forget()
