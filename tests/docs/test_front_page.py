@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from types import ModuleType, SimpleNamespace
@@ -22,8 +23,10 @@ from ratelimits.limiter import peek
 from ratelimits.tenants import tenant_of
 from ratelimits.throttling import PlanRateThrottle
 from tests.commands import run
+from tests.docs.pages import text_of
 from tests.docs.samples import sample
 from tests.doors import is_silent, left, make_plan, statuses
+from tests.processes import ROOT
 
 PAGE = "README.md"
 
@@ -104,3 +107,16 @@ def test_tenants(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (tenant(key="real"), tenant(key="made up")) == ("org:acme", None)
     assert tenant(SimpleNamespace(organization_id=7, is_authenticated=True)) == "org:7"
     assert tenant(SimpleNamespace(pk=3, is_authenticated=True)) == "user:3"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_oldest_versions_are_those_that_are_asked_for(page: str) -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    text = " ".join(text_of(page).split())
+    for name, pattern in (
+        ("Python", r'requires-python = ">=([\d.]+)"'),
+        ("Django", r'"django>=([\d.]+)"'),
+        ("Django REST framework", r'"djangorestframework>=([\d.]+)"'),
+    ):
+        found = re.search(pattern, project)
+        assert found is not None and f"{name} {found[1]}" in text

@@ -11,16 +11,20 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.http import HttpResponse
 from django.test import AsyncClient, Client, RequestFactory
 from django.urls import path as url
-from rest_framework.test import APIRequestFactory
+from rest_framework.response import Response
+from rest_framework.test import APIRequestFactory, force_authenticate
+from rest_framework.views import APIView
 
 from ratelimits.conf import DEFAULTS
 from ratelimits.limiter import peek
 from ratelimits.models import Plan, StoreRow, Tenant
 from ratelimits.signals import would_refuse
 from ratelimits.tenants import tenant_of
+from ratelimits.throttling import PlanRateThrottle
 from tests.commands import run
 from tests.docs.pages import anchors, text_of
 from tests.docs.samples import commands, modules, sample
@@ -39,6 +43,13 @@ def run_sample(text: str, **given: Any) -> dict[str, Any]:
 
 
 urlpatterns: list[Any] = []
+SERVICE = ["ratelimits.middleware.RateLimitMiddleware"]
+# As a project's own module has it.
+real_address = run_sample(modules(PAGE)["middleware"])["real_address"]
+
+
+def nothing(view: Any, request: Any) -> Response:
+    return Response({})
 
 
 @pytest.fixture
@@ -125,6 +136,56 @@ def test_a_proxy(at: Any, settings: Any) -> None:
         for entries in ("made-up, 198.51.100.1", "198.51.100.9, 198.51.100.1", "198.51.100.2")
     ]
     assert found == [99, 98, 99]
+
+
+def test_a_proxy_with_a_field_of_its_own(at: Any, settings: Any) -> None:
+    per_address("2/h")
+    settings.MIDDLEWARE = [f"{__name__}.real_address", *SERVICE]
+    client = at(lambda request: HttpResponse("all"))
+
+    def ask(address: str) -> int:
+        return int(client.get("/there", headers={"CF-Connecting-IP": address}).status_code)
+
+    asked = [ask(address) for address in ("198.51.100.1",) * 3 + ("198.51.100.2",)]
+    assert asked == [200, 200, 429, 200]
+
+
+def test_staff(settings: Any) -> None:
+    make_plan("api 1/d")
+    Plan.objects.create(slug="ours", name="Ours")
+    Tenant.objects.create(key="user:7", plan=Plan.objects.get(slug="ours"))
+    shown = run_sample(sample(PAGE, '"EXEMPT"'))["RATELIMITS"]
+    assert shown == {"EXEMPT": "shop.staff.is_spared"}
+    settings.RATELIMITS = {"EXEMPT": run_sample(modules(PAGE)["staff"])["is_spared"]}
+    view: Any = type("View", (APIView,), {"throttle_classes": [PlanRateThrottle], "get": nothing})
+
+    def ask(user: Any) -> list[int]:
+        def one() -> Any:
+            request = APIRequestFactory().get("/")
+            force_authenticate(request, user)
+            return view.as_view()(request)
+
+        return statuses(one, 2)
+
+    assert ask(User(pk=3, is_staff=True)) == [200, 200]
+    assert ask(User(pk=4)) == [200, 429]
+    assert ask(None) == [200, 429]
+    # One of ours, on a plan that has no limits.
+    assert ask(User(pk=7)) == [200, 200]
+
+
+def test_methods_and_user_agents(at: Any) -> None:
+    client = at(run_sample(sample(PAGE, 'name="edits"'))["page"])
+    answers = [client.get("/there", headers={"User-Agent": name}) for name in ("a", "a", "b")]
+    assert [left(each) for each in answers] == [{"agents": 59}, {"agents": 58}, {"agents": 59}]
+    assert left(client.post("/there", headers={"User-Agent": "c"})) == {"edits": 29, "agents": 59}
+
+
+def test_a_scope_for_some_methods() -> None:
+    make_plan("api 20/d", "writes 5/d write")
+    view, factory = run_sample(sample(PAGE, "def throttle_scope"))["OrdersView"], RequestFactory()
+    assert left(view.as_view()(factory.get("/"))) == {"api": 19}
+    assert left(view.as_view()(factory.post("/"))) == {"api": 18, "writes": 4}
 
 
 def test_costs_in_drf() -> None:
@@ -242,10 +303,31 @@ def test_tests(settings: Any, tmp_path: Path) -> None:
         assert (result.testsRun, result.errors, result.failures) == (1, [], [])
 
 
-@pytest.mark.parametrize("command", commands(PAGE))
+AT_NIGHT = [command for command in commands(PAGE) if "migrate" not in command]
+
+
+@pytest.mark.parametrize("command", AT_NIGHT)
 def test_at_night(command: str) -> None:
     make_plan()
     assert run(*shlex.split(command)[2:]).code == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_taking_it_out() -> None:
+    (command,) = set(commands(PAGE)) - set(AT_NIGHT)
+
+    def tables() -> list[str]:
+        names = connection.introspection.table_names()
+        return [name for name in names if name.startswith("ratelimits_")]
+
+    make_plan()
+    assert tables()
+    try:
+        assert run(*shlex.split(command)[2:], "-v", "0").code == 0
+        assert not tables()
+    finally:
+        run("migrate", "-v", "0")
+    assert tables()
 
 
 def test_the_list_at_its_beginning_is_complete() -> None:
