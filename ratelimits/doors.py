@@ -15,10 +15,14 @@ from .rules import Rule
 
 
 class Door(NamedTuple):
-    """What is taken for a request, and of which scope: units, None if each has its own cost."""
+    """What is taken for a request, and of which scope: units, None if each has its own cost.
+
+    Of a throttle in place of one of DRF's the scope is the limit itself: no plan is asked.
+    """
 
     scope: str
     cost: int | None
+    is_drop_in: bool = False
 
 
 def doors_of(view: Any, callback: Any, method: str, path: str) -> tuple[Door, ...]:
@@ -52,7 +56,7 @@ def _throttles(view: Any) -> Iterator[Door]:
         # One that stands in for a class of DRF's.
         scope, rate = _scope_and_rate(throttle, view)
         if rate is not None:
-            yield Door(scope, 1)
+            yield Door(scope, 1, is_drop_in=True)
 
 
 def _scope_and_rate(throttle: Any, view: Any) -> tuple[str, Any]:

@@ -141,7 +141,7 @@ def _doors(view: Any, callback: Any, method: str, path: str) -> tuple[Door, ...]
 def _document(operation: dict[str, Any], doors: tuple[Door, ...]) -> None:
     texts = [operation.get("description", ""), *map(_in_words, doors)]
     operation["description"] = "\n\n".join(text for text in texts if text)
-    operation[EXTENSION] = [door._asdict() for door in doors]
+    operation[EXTENSION] = [{"scope": door.scope, "cost": door.cost} for door in doors]
     responses = operation.setdefault("responses", {})
     for answer in responses.values():
         if "$ref" not in answer:
@@ -161,4 +161,9 @@ def _in_words(door: Door) -> str:
         ) % {"cost": door.cost}
     if not door.scope:
         return text
-    return text + " " + _("Limits of the scope “%(scope)s” count, too.") % {"scope": door.scope}
+    more = (
+        _("It is limited by “%(scope)s”.")
+        if door.is_drop_in
+        else _("Limits of the scope “%(scope)s” count, too.")
+    )
+    return text + " " + more % {"scope": door.scope}

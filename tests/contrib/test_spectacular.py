@@ -208,10 +208,13 @@ def test_descriptions_are_kept_and_can_be_translated() -> None:
         "Reads a text.\n\nRate limited: a request takes 1 unit. "
         "Limits of the scope “search” count, too."
     )
+    dropped = made["paths"]["/api/dropped"]["get"]["description"]
+    assert dropped == "Rate limited: a request takes 1 unit. It is limited by “user”."
     with pseudo():
         made = schema()
-    described = made["paths"]["/api/search"]["post"]["description"]
-    assert unmarked(described.replace("Reads a text.", "")) == []
+    for path_, method in (("/api/search", "post"), ("/api/dropped", "get")):
+        described = made["paths"][path_][method]["description"]
+        assert unmarked(described.replace("Reads a text.", "")) == []
 
 
 def test_what_the_documentation_says() -> None:
