@@ -209,7 +209,9 @@ def test_descriptions_are_kept_and_can_be_translated() -> None:
         "Limits of the scope “search” count, too."
     )
     dropped = made["paths"]["/api/dropped"]["get"]["description"]
-    assert dropped == "Rate limited: a request takes 1 unit. It is limited by “user”."
+    assert dropped == (
+        "Reads a text.\n\nRate limited: a request takes 1 unit. It is limited by “user”."
+    )
     with pseudo():
         made = schema()
     for path_, method in (("/api/search", "post"), ("/api/dropped", "get")):
