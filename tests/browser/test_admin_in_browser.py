@@ -84,9 +84,13 @@ def test_a_tenants_plan_is_found_by_typing_its_name(
     operator.find_element(By.CSS_SELECTOR, ".field-plan .select2-selection").click()
     operator.find_element(By.CSS_SELECTOR, ".select2-search__field").send_keys("Fr")
     option = (By.XPATH, "//li[contains(@class, 'select2-results__option') and contains(., 'Free')]")
-    # Each letter brings a list of its own, in the place of the one before.
-    waiting = WebDriverWait(operator, 20, ignored_exceptions=[WebDriverException])
-    waiting.until(lambda browser: browser.find_element(*option).click() or True)
+
+    def chosen(browser: webdriver.Chrome) -> bool:
+        # Each letter brings a list of its own, in the place of the one before.
+        browser.find_element(*option).click()
+        return True
+
+    WebDriverWait(operator, 20, ignored_exceptions=[WebDriverException]).until(chosen)
     submit(operator, "[name=_save]")
     assert Tenant.objects.get(key="org:acme").plan == free
 
