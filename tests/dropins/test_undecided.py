@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
+from django.urls import path
 from rest_framework.exceptions import Throttled
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from ratelimits.throttling import UserRateThrottle
-from tests.doors import left, policies, statuses
+from tests.doors import left, per_address, policies, statuses
+from tests.settings import database_caches
 
-pytestmark = pytest.mark.usefixtures("still")
+pytestmark = [pytest.mark.urls(__name__), pytest.mark.usefixtures("still")]
 
 
 class View(APIView):
@@ -68,6 +70,13 @@ def at(*kinds: Any) -> Any:
     return lambda **headers: view(RequestFactory().get("/", headers=headers))
 
 
+class Known(View):
+    throttle_classes = [Knowing, Hourly]
+
+
+urlpatterns = [path("there", Known.as_view())]
+
+
 @pytest.mark.parametrize("kinds", [(Trying, Hourly), (Hourly, Trying)])
 def test_throttles_beside_one_that_only_logs_count(kinds: Any) -> None:
     ask = at(*kinds)
@@ -109,6 +118,23 @@ def test_who_is_refused_takes_nothing(kinds: Any) -> None:
     # Its own word on how long to wait.
     assert answer.headers["Retry-After"] == "90000"
     assert left(ask(**{"X-Vip": "yes"})) == {"hourly": 1}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("caches", [None, database_caches()])
+def test_with_the_middleware_before_it(client: Client, settings: Any, caches: Any) -> None:
+    """What that has taken by address is given back to those that are refused, and to no others."""
+    settings.CACHES = caches or settings.CACHES
+    settings.MIDDLEWARE = ["ratelimits.middleware.RateLimitMiddleware"]
+    per_address("9/h")
+    there = left(client.get("/there", headers={"X-Vip": "yes"}))
+    assert there == {"address": 8, "knowing": 0, "hourly": 2}
+    assert left(client.get("/there", headers={"X-Vip": "yes"})) == {"address": 7, "hourly": 1}
+    for _ in range(3):
+        answer = client.get("/there")
+        assert (answer.status_code, answer.headers["Retry-After"]) == (429, "90000")
+        assert left(answer) == {"address": 7, "knowing": 0}
+    assert left(client.get("/there", headers={"X-Vip": "yes"})) == {"address": 6, "hourly": 0}
 
 
 def test_a_refusal_of_another_is_not_told_as_ours() -> None:
