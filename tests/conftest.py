@@ -7,9 +7,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
+from unittest.mock import Mock, patch
 
 import django
 import pytest
+from django.core.management.commands import flush
 from django.db import connections
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
@@ -122,6 +124,19 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
     """A file instead of memory, so that threads and other processes see what a test committed."""
     path = tmp_path_factory.mktemp("database") / "tests.sqlite3"
     connections["default"].settings_dict["TEST"]["NAME"] = str(path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _permissions_stay() -> Iterator[None]:
+    """Not made anew by each flush, after which they would be the same: most of what one costs."""
+    kept = {"django_content_type", "auth_permission"}
+
+    def others(style: Any, connection: Any, **options: Any) -> Any:
+        tables = set(connection.introspection.django_table_names(only_existing=True)) - kept
+        return connection.ops.sql_flush(style, sorted(tables), **options)
+
+    with patch.multiple(flush, sql_flush=others, emit_post_migrate_signal=Mock()):
+        yield
 
 
 @pytest.fixture(autouse=True)
