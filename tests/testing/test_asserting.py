@@ -9,32 +9,17 @@ import requests
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client, RequestFactory, override_settings
 from django.urls import path
-from rest_framework.response import Response
 from rest_framework.test import APIClient, APIRequestFactory
 from rest_framework.throttling import SimpleRateThrottle
-from rest_framework.views import APIView
 
 from ratelimits.decorators import ratelimit
 from ratelimits.testing import assert_limited, assert_not_limited, off, override
-from ratelimits.throttling import PlanRateThrottle, UserRateThrottle
+from ratelimits.throttling import PlanRateThrottle
 from tests.doors import BROWSER, for_everyone, make_plan
+from tests.testing.limited import DropIn, View
 from tests.views import function, hello
 
 pytestmark = [pytest.mark.urls(__name__), pytest.mark.usefixtures("still")]
-
-
-class View(APIView):
-    throttle_classes = [PlanRateThrottle]
-
-    def get(self, request: Any) -> Response:
-        return Response({})
-
-
-class DropIn(View):
-    class Hourly(UserRateThrottle):
-        rate = "100/hour"
-
-    throttle_classes = [Hourly]
 
 
 class Theirs(View):

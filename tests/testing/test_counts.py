@@ -8,30 +8,22 @@ from django.core.cache import cache
 from django.db import connection
 from django.test import Client, override_settings
 from django.urls import path
-from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from ratelimits import edits
 from ratelimits.conf import above, conf
 from ratelimits.limiter import take
 from ratelimits.testing import fresh_counts, off, reset
 from ratelimits.testing.blocks import announce
-from ratelimits.throttling import PlanRateThrottle, UserRateThrottle
+from ratelimits.throttling import UserRateThrottle
 from ratelimits.usage.recorder import recorder
 from tests.doors import make_plan, statuses
+from tests.testing.limited import View
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__), pytest.mark.usefixtures("still")]
 
 
 class Hourly(UserRateThrottle):
     rate = "1/hour"
-
-
-class View(APIView):
-    throttle_classes = [PlanRateThrottle]
-
-    def get(self, request: Any) -> Response:
-        return Response({})
 
 
 class DropIn(View):

@@ -9,8 +9,6 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 from django.test import Client, override_settings
 from django.urls import path
-from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from ratelimits import entering, rows
 from ratelimits.conf import above
@@ -18,28 +16,13 @@ from ratelimits.decorators import ratelimit
 from ratelimits.limiter import atake, take
 from ratelimits.models import Plan, Tenant
 from ratelimits.testing import off, override
-from ratelimits.throttling import PlanRateThrottle, UserRateThrottle
 from tests.commands import run
 from tests.doors import for_everyone, left, make_plan, own_limit, per_address, problem
+from tests.testing.limited import DropIn, View
 from tests.views import SERVERS, AnyClient, function, hello
 
 pytestmark = [pytest.mark.urls(__name__), pytest.mark.usefixtures("still")]
 database = pytest.mark.django_db(transaction=True)
-
-
-class Hourly(UserRateThrottle):
-    rate = "100/hour"
-
-
-class View(APIView):
-    throttle_classes = [PlanRateThrottle]
-
-    def get(self, request: Any) -> Response:
-        return Response({})
-
-
-class DropIn(View):
-    throttle_classes = [Hourly]
 
 
 urlpatterns = [
