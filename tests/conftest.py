@@ -149,8 +149,8 @@ def _fresh() -> Iterator[None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores, since some test always waits; but those that take long."""
-    return (os.cpu_count() or 1) + (0 if LONG else 1)
+    """One more than there are cores: some test always waits for something."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
