@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -49,7 +50,7 @@ def test_a_take_is_two_commands(
     on_postgresql: DatabaseStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = Calls(on_postgresql, *(limit("100/h", f"limit {n}") for n in range(4)))
-    monkeypatch.setattr(database, "SWEEP_EVERY", 10**9)
+    monkeypatch.setattr(database, "SWEEP_EVERY", math.inf)
     calls.take()
     with on_postgresql.own.lent() as connection:
         connection.force_debug_cursor = True

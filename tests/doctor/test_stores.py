@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from django.db import connections
 from ratelimits.doctor import waiting
 from ratelimits.limiter import take
 from ratelimits.models import Plan
+from ratelimits.stores import database
 from tests.conformance.stores import close, database_store, postgresql_store
 from tests.fresh import PATIENT
 from tests.servers import MemcachedServer, PostgreSQLServer, free_port
@@ -174,8 +176,14 @@ class TestDatabases:
         assert found["store.counts"].level == found["breaker"].level == "ok"
 
     def test_postgresql(
-        self, postgresql_server: PostgreSQLServer, really_connecting: Any, settings: Any
+        self,
+        postgresql_server: PostgreSQLServer,
+        really_connecting: Any,
+        settings: Any,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
+        # One take in so many deletes what has expired.
+        monkeypatch.setattr(database, "SWEEP_EVERY", math.inf)
         with really_connecting():
             store = postgresql_store(postgresql_server)
             with routed(store, settings, "storerow"):
