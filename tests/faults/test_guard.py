@@ -20,7 +20,7 @@ from ratelimits.stores import breaker as breakers
 from ratelimits.stores.base import Answer, Group, Slot, Store
 from ratelimits.stores.guarded import GuardedStore
 
-GROUP = Group((Slot(Limit("n", Rate.parse("3/d")), "caller"),))
+LIMIT = Limit("n", Rate.parse("3/d"))
 
 
 class Failing(Store):
@@ -54,9 +54,13 @@ class Failing(Store):
         raise NotImplementedError
 
 
+def one_limit() -> Group:
+    """A new one each time: while it lives, so do the stores that it was asked of."""
+    return Group((Slot(LIMIT, "caller"),))
+
+
 def takes(guarded: GuardedStore, times: int) -> list[bool]:
-    # One of its own: a group keeps the stores that it was asked of.
-    group = Group(GROUP.slots)
+    group = one_limit()
     return [guarded.run(Operation.TAKE, group, [1]).allowed for _ in range(times)]
 
 
@@ -83,7 +87,7 @@ def test_a_bug_of_a_client_is_no_fault_of_the_view(caplog: pytest.LogCaptureFixt
     bugs = [record for record in caplog.records if "A bug in the store" in record.getMessage()]
     assert {record.exc_info is not None for record in bugs} == {True}
     with pytest.raises(StoreError):
-        guarded.reset(GROUP)
+        guarded.reset(one_limit())
 
 
 async def test_those_who_wait_for_a_thread_do_not_wait_for_the_store() -> None:
@@ -95,7 +99,8 @@ async def test_those_who_wait_for_a_thread_do_not_wait_for_the_store() -> None:
 
     store = Failing(time_out)
     guarded = GuardedStore(store)
-    takes = (guarded.arun(Operation.TAKE, GROUP, [1]) for _ in range(200))
+    group = one_limit()
+    takes = (guarded.arun(Operation.TAKE, group, [1]) for _ in range(200))
     answers = await asyncio.gather(*takes)
     assert sum(answer.allowed for answer in answers) == 3
     # As many as there are threads in asyncio's pool, whatever the machine.
