@@ -98,7 +98,8 @@ def test_an_item_lives_until_its_buckets_are_full(
     calls = Calls(memcached, limit(rate, **options))
     calls.take(at=None)
     slack = 60 * 86400 if "counter" in str(options) else 0
-    assert needed - slack <= seconds_left(memcached, calls) <= needed + 2 + CATCH_UP
+    # A server that gets no time to run has a clock that is some seconds behind.
+    assert needed - slack <= seconds_left(memcached, calls) <= needed + 12 + CATCH_UP
 
 
 def test_a_paused_server_forgets_nobody(
