@@ -88,7 +88,7 @@ def test_obey() -> None:
     blind, obedient, proactive, alone, together, too_high = rows
     # It sends as many as the machine allows, where the obedient one needs two or three more.
     assert blind["sent"] > 4 * obedient["sent"]
-    assert 40 <= obedient["sent"] <= 44
+    assert 42 <= obedient["sent"] <= 44
     assert proactive["sent"] == 40
     # One or two may overtake others by more than the guard, on a busy machine.
     assert 40 <= alone["sent"] <= 42
@@ -96,7 +96,7 @@ def test_obey() -> None:
     assert 40 <= too_high["sent"] <= 50
     for row in rows:
         assert row["refused"] == row["sent"] - 40
-        assert 2.9 < row["seconds"] < 60
+        assert 2.9 < row["seconds"] < 12
 
 
 def test_each_experiment_is_tested() -> None:

@@ -47,7 +47,7 @@ def _row(name: str, per_caller: float, times: float) -> dict[str, Any]:
 def of_buckets(port: int, client: redis.Redis) -> float:
     """Bytes a caller."""
     before = _emptied(port, client)
-    until_timely(lambda: _all_called(port, client), f"{CALLERS} calls")
+    until_timely(lambda: _all_called(port, client), f"{CALLERS} calls", 5)
     return (_used(client) - before) / CALLERS
 
 

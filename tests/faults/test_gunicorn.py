@@ -118,7 +118,7 @@ def survive(outage: str, served: Gunicorn, server: RedisServer) -> None:
     waits = sorted(answer.took for answer in away)
     print(outage, len(waits), f"median {statistics.median(waits):.4f}", waits[-5:], again)
     assert len(waits) > 20
-    assert statistics.median(waits) < TIMEOUT / 2, "most do not wait for the store"
+    assert statistics.median(waits) < 0.02
     # Each worker, or thread of it, waited once; the rest is what this machine is busy with.
     assert waits[-1] < 3
 
